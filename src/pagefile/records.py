@@ -14,7 +14,7 @@ from pagefile.errors import InvalidArgumentError
 
 Status = Literal["open", "done", "aborted"]
 #: What became of a fact: new; already known, so its confidence rises; or new, replacing one it contradicts.
-Outcome = Literal["stored", "duplicate", "superseded", "merged", "corrected"]
+Outcome = Literal["stored", "duplicate", "superseded", "corrected"]
 
 DEFAULT_TENANT = "default"
 MAX_ID_CHARS = 255
@@ -384,7 +384,7 @@ class Revision:
     number: int
     scope: Scope
     at: datetime
-    #: For example "stored", "superseded", "duplicate", "merged", "corrected", "retracted", "imported", "undone".
+    #: For example "stored", "superseded", "duplicate", "corrected", "retracted", "imported", "undone".
     action: str
     #: The facts before the change (None for a new one) and after it, in the same order.
     before: tuple[Fact | None, ...]

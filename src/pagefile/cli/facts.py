@@ -20,7 +20,6 @@ _TOLD = {
     "stored": "Remembered",
     "duplicate": "Already known, with more confidence now",
     "superseded": "Remembered instead of what was known before",
-    "merged": "Already known in other words, with more confidence now",
 }
 
 

@@ -33,7 +33,7 @@ async def import_memory(
         except InvalidArgumentError:
             counts["rejected"] += 1
         else:
-            counts["duplicate" if fact.outcome == "merged" else fact.outcome or "stored"] += 1
+            counts[fact.outcome or "stored"] += 1
     return counts
 
 

@@ -229,11 +229,9 @@ class Memory:
     ) -> records.Fact:
         """Store a lasting statement about a user; its `outcome` says what became of it.
 
-        A statement that is already known is a "duplicate" and raises the fact's confidence; one that is known in nearly the
-        same words is "merged" with that fact, in its own words, and `undo` takes that back. With an
-        `attribute` (such as "residence"), it replaces what was held about that attribute ("superseded"),
-        which stays on record. A statement that contains a password, a key or a card number raises
-        `FactRejectedError`.
+        A statement that is already known is a "duplicate" and raises the fact's confidence. With an `attribute`
+        (such as "residence"), it replaces what was held about that attribute ("superseded"), which stays on record.
+        A statement that contains a password, a key or a card number raises `FactRejectedError`.
 
         Args:
             source: the turn it came from.

@@ -15,6 +15,7 @@ from pagefile.errors import HandleNotFoundError, PagefileError
 from pagefile.ports import ENDED, EntryQuery
 from pagefile.records import JsonValue, Page, Scope, Turn, checked_text
 from pagefile.text.passages import matching
+from pagefile.text.sentences import clip
 from pagefile.tiers import page_in
 from pagefile.tiers.archive import Archive
 from pagefile.window.placeholder import (
@@ -32,7 +33,7 @@ logger = logging.getLogger("pagefile")
 
 #: Hits shown to a model that searches its history.
 _HITS_SHOWN, _MOST_HITS = 5, 20
-_PASSAGE_SHOWN = 400
+_PASSAGE_SHOWN, _QUERY_SHOWN = 400, 200
 #: Turns read at a time when looking for one by its id.
 _SLICE = 500
 
@@ -189,7 +190,7 @@ async def _search(engine: Engine, scope: Scope, asked: page_in.Asked, wording: W
     home = scope if scope.user is None else Scope(scope.tenant, scope.user)
     hits = await engine.tier(Archive).search(home, query, min(asked.limit or _HITS_SHOWN, _MOST_HITS))
     if not hits:
-        return wording.answers["nothing_found"].format(query=query)
+        return wording.answers["nothing_found"].format(query=clip(query, _QUERY_SHOWN))
     return "\n\n".join(
         short_placeholder(hit.page, wording)
         + f"\n{hit.page.tool}: {hit.page.query_summary} ({hit.page.created:%Y-%m-%d})\n{matching(hit.passage, query, _PASSAGE_SHOWN)}"

@@ -33,11 +33,12 @@ _HIT_CHARS = 800
 
 #: In the order in which they are offered.
 TOOLS = (LOAD_TOOL, SEARCH_TOOL, RECALL_TOOL, *FACT_TOOLS)
-#: How many facts are named where a call fits several, how alike a fact has to be to what a model calls it, and the least
-#: of an id.
-_CHOICES, _ALIKE, _ID_CHARS = 5, 0.5, 4
-#: How much of an id a model is shown: the whole of one takes as many tokens as a fact.
+#: How many facts are listed where a call names none of them exactly, and how alike they have to be to what it says.
+_CHOICES, _ALIKE = 5, 0.5
+#: How much of an id a model is shown, and has to give: the whole of one takes as many tokens as a fact.
 _SHOWN_CHARS = 8
+#: How much of its own argument a model gets back.
+_GIVEN_CHARS = 200
 
 
 def memory_tool_schemas(language: Language) -> dict[str, dict[str, Any]]:
@@ -89,7 +90,7 @@ class ToolCaller:
             hits = await self.memory.recall(query, user_id=scope.user, tenant=scope.tenant, limit=_HITS)
         # Dated, and escaped like all memory.
         found = (f"[{hit.at:%Y-%m-%d}] {escape(clip(hit.text, _HIT_CHARS))}" for hit in hits)
-        return "\n\n".join(found) or answers["nothing_found"].format(query=query)
+        return "\n\n".join(found) or answers["nothing_found"].format(query=clip(query, _GIVEN_CHARS))
 
     async def _remembered(self, text: str, category: object) -> str:
         scope, answers = self.chat.scope, (await self.wording()).answers
@@ -128,7 +129,10 @@ class ToolCaller:
         return answers["retracted"].format(text=fact.text)
 
     async def _fact(self, given: str, answers: Mapping[str, str]) -> Fact | str:
-        """The fact that a model names by its id, the beginning of it or its words; else what to tell the model."""
+        """The fact that a model names by its id, the beginning of it or its exact words; else what to tell the model.
+
+        One that is merely alike is never taken: "5 mg" is like "50 mg", and "allergic" like "not allergic".
+        """
         scope = self.chat.scope
         if not given:
             return answers["missing"].format(name="fact")
@@ -142,20 +146,25 @@ class ToolCaller:
         found = _named(held, given)
         if len(found) == 1:
             return found[0]
-        if not found:
-            return answers["no_fact"].format(given=given)
-        listed = "; ".join(f"{fact.id[:_SHOWN_CHARS]}: {escape(fact.text)}" for fact in found[:_CHOICES])
+        if not (found := found or _alike(held, given)):
+            return answers["no_fact"].format(given=clip(given, _GIVEN_CHARS))
+        listed = "; ".join(
+            f"{fact.id[:_SHOWN_CHARS]}: {escape(clip(fact.text, _HIT_CHARS))}" for fact in found[:_CHOICES]
+        )
         return answers["which_fact"].format(facts=listed)
 
 
 def _named(held: Sequence[Fact], given: str) -> list[Fact]:
-    """The facts that a model may mean, the likeliest first; one alone if there is no doubt."""
+    """The facts with this id, or the beginning of it; else those that say exactly this."""
     wanted = given.strip(" -[]()").casefold()
-    if len(wanted) >= _ID_CHARS and (found := [fact for fact in held if fact.id.startswith(wanted)]):
+    if len(wanted) >= _SHOWN_CHARS and (found := [fact for fact in held if fact.id.startswith(wanted)]):
         return found
     key = statement_key(given)
-    if found := [fact for fact in held if statement_key(fact.text) == key]:
-        return found[-1:]
+    return [fact for fact in held if statement_key(fact.text) == key]
+
+
+def _alike(held: Sequence[Fact], given: str) -> list[Fact]:
+    """The facts that a model may mean, the likeliest first."""
     alike = {fact.id: overlap(fact.text, given) for fact in held}
     return sorted((fact for fact in held if alike[fact.id] >= _ALIKE), key=lambda fact: -alike[fact.id])
 

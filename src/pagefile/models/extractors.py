@@ -25,8 +25,11 @@ class RuleExtractor(FactExtractor):
     """Knows a few ways in which people talk about themselves, in Chinese and English; needs no model and never fails."""
 
     async def extract(self, said: Sequence[Said]) -> list[Proposal]:
+        known = {one.speaker for one in said}
         return [
-            _proposal(one, found, found.confidence) for one in said for found in stated(one.text, one.speaker)
+            _proposal(one, found, found.confidence)
+            for one in said
+            for found in stated(one.text, one.speaker, known)
         ]
 
 

@@ -304,28 +304,16 @@ def fact_key(text: str) -> str:
     return _SPACE_BESIDE_HAN.sub("", plain)
 
 
-_ARTICLES = re.compile(r"\b(?:a|an|the)\b|[^\w\s'’%$€£¥/+#&@-]+")
+#: An article before a word; a capital A within a statement is a name ("plan A", "blood type A positive").
+_ARTICLES = re.compile(r"(?:^A|(?<!\S)(?:a|[Aa]n|[Tt]he))\s+(?=\w)")
+#: Only what never tells two statements apart: ".5 mg" is not "5 mg", nor "< 7" "> 7".
+_PUNCTUATION = re.compile(r"[,;:!?\"()，；：！？（）。]")
 
 
 def statement_key(text: str) -> str:
     """The same for statements that differ only in their subject ("The user", 用户), articles and punctuation."""
-    key = fact_key(text)
-    plain = " ".join(_ARTICLES.sub(" ", statement(key)).split())
-    return _SPACE_BESIDE_HAN.sub("", plain) or key
-
-
-#: Words that turn a statement around; not all of them are terms.
-_NEGATION = re.compile(
-    r"\b(?:not|no|never|without|nor|neither|former|formerly|used to)\b|n['’]t\b|[不没未无非别]|从前|以前|曾经",
-    re.IGNORECASE,
-)
-
-
-def gist(text: str) -> str:
-    """The same for statements in the same words, endings and small words aside; "" if there are too few to tell."""
-    words = terms(statement(fact_key(text)), keep_stop_words_if_empty=False)
-    turned = " ".join(sorted(set(_NEGATION.findall(text.casefold()))))
-    return f"{' '.join(words)}|{turned}" if len(words) > 1 else ""
+    plain = _PUNCTUATION.sub(" ", _ARTICLES.sub("", statement(text)))
+    return fact_key(plain).rstrip(" .") or fact_key(text)
 
 
 def coerced_confidence(value: object, default: float = 1.0) -> float:

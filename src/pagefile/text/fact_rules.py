@@ -7,7 +7,7 @@ secret is refused in `tiers/fact_book.py`.
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -89,11 +89,10 @@ class Stated:
     subject: str = USER
 
 
-#: The name in front of what a speaker says, on a line of its own; a message has several authors from two names on.
+#: The name in front of what a speaker says, at the beginning of a line; or the heading of a note ("Diet: I'm vegan.").
 _SPEAKER = re.compile(
     rf"^[ \t]*(?P<name>[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)?|[{HAN}]{{2,4}})[:：][ \t]*", re.MULTILINE
 )
-_SEVERAL = 2
 _THE_USER = re.compile(r"\bthe user(?P<of>'s)?\b|用户", re.IGNORECASE)
 
 
@@ -166,25 +165,29 @@ def own_words(text: str) -> str:
     return _PASTED.sub("\n", _FOREIGN.sub("\n", text))
 
 
-def stated(text: str, author: str | None = None) -> list[Stated]:
+def stated(text: str, author: str | None = None, known: Collection[str | None] = ()) -> list[Stated]:
     """The lasting statements a message makes about its author, each with its exact quote, in the order of the text.
 
-    `author` is the name of somebody else than the user.
+    `author` is the name of somebody else than the user, `known` are the names of those who take part.
     """
     found = (
         _spoken(one, speaker or author)
-        for speaker, said in _speeches(_SPEECH.sub(r"\1", own_words(text)))
+        for speaker, said in _speeches(_SPEECH.sub(r"\1", own_words(text)), known)
         for sentence in _sentences(said)
-        for one in _in_sentence(sentence)
-        if secret_in(sentence) is None
+        if (read := list(_in_sentence(sentence))) and secret_in(sentence) is None
+        for one in read
     )
     return list({(fact_key(one.text), one.attribute): one for one in found}.values())
 
 
-def _speeches(text: str) -> Iterator[tuple[str | None, str]]:
-    """What each speaker says, in a message that several wrote ("Ada: …"); one author has no name."""
+def _speeches(text: str, known: Collection[str | None]) -> Iterator[tuple[str | None, str]]:
+    """What each speaker says, in a message that several wrote ("Ada: …"); one author has no name.
+
+    Several wrote it if one of two names recurs, or is known: otherwise they may be the headings of a note.
+    """
     marks = list(_SPEAKER.finditer(text))
-    if len({mark["name"] for mark in marks}) < _SEVERAL:
+    names = {mark["name"] for mark in marks}
+    if len(names) < 2 or (len(names) == len(marks) and names.isdisjoint(known)):
         yield None, text
         return
     yield None, text[: marks[0].start()]

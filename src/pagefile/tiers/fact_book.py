@@ -17,13 +17,7 @@ from pagefile.errors import ConflictError, ErasedError, FactRejectedError, Inval
 from pagefile.lru import Lru
 from pagefile.ports import Clock, FactStore
 from pagefile.records import Fact, Outcome, Revision, Scope, checked_id, checked_text, utc
-from pagefile.text.fact_ranking import (
-    FactIndex,
-    coerced_confidence,
-    confirmed_confidence,
-    gist,
-    statement_key,
-)
+from pagefile.text.fact_ranking import FactIndex, coerced_confidence, confirmed_confidence, statement_key
 from pagefile.text.fact_rules import order_in, secret_in
 from pagefile.tiers.base import Counter
 
@@ -70,11 +64,6 @@ def _says(fact: Fact) -> _Key:
     return who, statement_key(fact.text), fact.project, fact.agent
 
 
-def _means(fact: Fact) -> _Key:
-    who = None if fact.subject == USER else fact.subject
-    return who, gist(fact.text) or None, fact.project, fact.agent
-
-
 def _about(fact: Fact) -> _Key:
     return fact.subject, fact.attribute, fact.project, fact.agent
 
@@ -86,9 +75,8 @@ class Held:
         self.stamp = stamp
         self.facts: dict[str, Fact] = {}
         self.index: FactIndex[str] = FactIndex()
-        #: By what a fact says, by its gist, and by what it is about: facts of two projects or agents never meet.
+        #: By what a fact says, and by what it is about: facts of two projects or agents never meet.
         self._by_key: defaultdict[_Key, set[str]] = defaultdict(set)
-        self._by_gist: defaultdict[_Key, set[str]] = defaultdict(set)
         self._by_attribute: defaultdict[_Key, set[str]] = defaultdict(set)
         self.take(facts)
 
@@ -99,12 +87,10 @@ class Held:
         for fact in facts:
             if (before := self.facts.pop(fact.id, None)) is not None:
                 self._by_key[_says(before)].discard(fact.id)
-                self._by_gist[_means(before)].discard(fact.id)
                 self._by_attribute[_about(before)].discard(fact.id)
             if fact.retracted is None and fact.valid_to is None:
                 self.facts[fact.id] = fact
                 self._by_key[_says(fact)].add(fact.id)
-                self._by_gist[_means(fact)].add(fact.id)
                 if fact.attribute is not None:
                     self._by_attribute[_about(fact)].add(fact.id)
                 if before is None or before.text != fact.text:
@@ -117,11 +103,6 @@ class Held:
     def equal_to(self, fact: Fact) -> Fact | None:
         """The fact that says the same, punctuation and the like aside."""
         return self._newest(self._by_key.get(_says(fact), ()))
-
-    def near(self, fact: Fact) -> Fact | None:
-        """The fact that says the same in nearly the same words."""
-        key = _means(fact)
-        return None if key[1] is None else self._newest(self._by_gist.get(key, ()))
 
     def about(self, fact: Fact) -> Fact | None:
         """The fact that it would replace."""
@@ -200,7 +181,7 @@ class FactBook:
     async def retract(self, scope: Scope, fact_id: str) -> Fact:
         """Stop holding a fact; idempotent."""
 
-        def change(fact: Fact, now: datetime) -> list[Fact]:
+        async def change(fact: Fact, now: datetime) -> list[Fact]:
             return [] if fact.retracted is not None else [_retracted(fact, now)]
 
         return await self._changed(scope, fact_id, "retracted", change)
@@ -210,7 +191,7 @@ class FactBook:
         text = checked_text(text, "fact").strip()
         _check(text, None)
 
-        def change(fact: Fact, now: datetime) -> list[Fact]:
+        async def change(fact: Fact, now: datetime) -> list[Fact]:
             if fact.retracted is not None or fact.valid_to is not None:
                 raise ConflictError(
                     f"Fact {fact_id!r} is no longer held: remember the new statement instead."
@@ -228,14 +209,22 @@ class FactBook:
                 tokens=self.counter.count(text),
                 counter=self.counter.name,
                 supersedes=fact.id,
+                **_topic(fact, text),
             )
+            same = (await self.held(fact.scope)).equal_to(right)
+            if same is not None and same.id != fact.id:
+                right = replace(same, confidence=1.0)
             return [_retracted(fact, now), right]
 
         fact = await self._changed(scope, fact_id, "corrected", change)
         return fact if fact.id == fact_id else replace(fact, outcome="corrected")
 
     async def _changed(
-        self, scope: Scope, fact_id: str, action: str, change: Callable[[Fact, datetime], Sequence[Fact]]
+        self,
+        scope: Scope,
+        fact_id: str,
+        action: str,
+        change: Callable[[Fact, datetime], Awaitable[Sequence[Fact]]],
     ) -> Fact:
         """The last of the facts that a change gives for one, written as one revision; the fact itself if it gives none."""
         fact = await self.store.get(scope, fact_id)
@@ -244,7 +233,7 @@ class FactBook:
             epoch, expected = await self.epoch(), (await self.store.changed(owner))[0]
             fact = await self.store.get(scope, fact_id)
             now = self.clock.now()
-            written = change(fact, now)
+            written = await change(fact, now)
             if not written:
                 return fact
             try:
@@ -345,6 +334,14 @@ def _retracted(fact: Fact, now: datetime) -> Fact:
     return replace(fact, retracted=max(utc(now), fact.recorded))
 
 
+def _topic(fact: Fact, text: str) -> dict[str, str | None]:
+    """What a corrected fact is still about: neither a key ("allergy:nuts") nor somebody that the new text does not name."""
+    subject, attribute = fact.subject, fact.attribute
+    if subject is not None and subject != USER and subject.casefold() not in text.casefold():
+        return {"subject": None, "attribute": None}
+    return {"subject": subject, "attribute": None if ":" in (attribute or "") else attribute}
+
+
 def _check(text: str, quote: str | None) -> None:
     if not text:
         raise InvalidArgumentError("The fact is empty: say something about the user.")
@@ -381,13 +378,6 @@ def decided(
         confirmed = _confirmed(same, fact)
         return "duplicate", () if confirmed == same else (confirmed,)
     other = held.about(fact)
-    if (near := held.near(fact)) is not None and other in {None, near} and _same_attribute(near, fact):
-        # The newer wording stays, with all that is known; undoing it brings the older one back.
-        sure = replace(
-            _confirmed(near, fact), id=fact.id, text=fact.text, tokens=fact.tokens, counter=fact.counter
-        )
-        source = {name: getattr(fact, name) for name in ("scope", "recorded", "source_turn", "source_quote")}
-        return "merged", (_retracted(near, fact.recorded), replace(sure, supersedes=near.id, **source))
     if other is None:
         return "stored", (fact,)
     late = dated and fact.valid_from < other.valid_from
@@ -400,10 +390,6 @@ def decided(
     since = max(fact.valid_from, other.valid_from)
     closed = replace(other, valid_to=since)
     return "superseded", (closed, replace(fact, valid_from=since, supersedes=other.id))
-
-
-def _same_attribute(one: Fact, other: Fact) -> bool:
-    return one.attribute is None or other.attribute is None or one.attribute == other.attribute
 
 
 def _confirmed(same: Fact, fact: Fact) -> Fact:

@@ -49,6 +49,34 @@ async def test_a_model_corrects_and_retracts_by_id_and_by_words():
         assert "no such fact" in await caller.answer("retract", {"fact": "The user is allergic to nuts"})
 
 
+@pytest.mark.parametrize(
+    ("held", "given"),
+    [
+        ("The user takes 5 mg warfarin", "The user takes 50 mg warfarin"),
+        ("The user is not allergic to penicillin", "The user is allergic to penicillin"),
+        ("The user's sister is allergic to nuts", "The user is allergic to nuts"),
+        ("The user lives in Berlin", "the user works in Berlin"),
+    ],
+)
+async def test_a_fact_that_is_only_alike_is_shown_and_left_alone(held, given):
+    """Even if it is the only one: the model has to name it by its id."""
+    async with Memory.open("memory://", settings=Settings(language="en")) as memory:
+        fact = await memory.remember(held, user_id="ada")
+        caller = ToolCaller(memory, memory.conversation("c", user_id="ada"))
+        for tool, arguments in (("retract", {}), ("correct", {"text": "The user is well"})):
+            answer = await caller.answer(tool, {"fact": given, **arguments})
+            assert f"{fact.id[:8]}: {held}" in answer
+        assert [held] == [one.text for one in await memory.facts("ada")]
+
+
+async def test_a_long_argument_is_not_echoed():
+    """What matches nothing is named by its beginning."""
+    async with Memory.open("memory://") as memory:
+        caller = ToolCaller(memory, memory.conversation("c", user_id="ada"))
+        for tool, name in (("retract", "fact"), ("recall", "query"), ("search_tool_history", "query")):
+            assert len(await caller.answer(tool, {name: "x" * 100_000})) < 500
+
+
 async def test_a_model_is_asked_which_fact_it_means():
     """Two that fit are listed with the beginnings of their ids; nothing is changed."""
     async with Memory.open("memory://", settings=Settings(language="en")) as memory:

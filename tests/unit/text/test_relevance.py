@@ -96,13 +96,29 @@ def test_what_was_said_later_about_the_same_is_known(index):
 
 @pytest.mark.parametrize(
     "message",
-    ["Good morning!", "ok, thanks a lot", "Sound.", "all good then", "谢谢你", "早上好！", "刚下班"],
+    [
+        "Good morning!",
+        "How are you today?",
+        "How is it going?",
+        "ok, thanks a lot",
+        "Sound.",
+        "all good then",
+        "谢谢你",
+        "早上好！",
+        "刚下班",
+    ],
 )
 def test_small_talk_is_trivial(message):
     assert is_trivial(message)
 
 
-@pytest.mark.parametrize("message", ["cat medication", "那个多少钱来着", "Tell me the rent again.", "rent"])
+@pytest.mark.parametrize(
+    "message",
+    [
+        *("cat medication", "那个多少钱来着", "Tell me the rent again.", "rent"),
+        *("What was it?", "What is the best for today?", "What was that?"),
+    ],
+)
 def test_whatever_names_something_is_not(message):
     assert not is_trivial(message)
 

@@ -11,6 +11,7 @@ from pagefile.text.fact_ranking import (
     diverse,
     fact_key,
     scores,
+    statement_key,
 )
 
 from .samples import CONTEXT, FACTS, MIXED, index_of
@@ -126,3 +127,34 @@ def test_equal_facts_differ_in_spaces_and_case_alone():
         == fact_key("the user likes tea")
         != fact_key("the user likes teas")
     )
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The user lives in the city.", "lives in a city"),
+        ("用户住在杭州", "用户 住在 杭州。"),
+        ("Likes tea, coffee!", "the user likes TEA (coffee)"),
+        ("A dog barks", "dog barks"),
+    ],
+)
+def test_statements_that_are_equal(one, other):
+    """Case, spaces, articles and punctuation do not matter."""
+    assert statement_key(one) == statement_key(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("takes .5 mg", "takes 5 mg"),
+        ("HbA1c target < 7", "HbA1c target > 7"),
+        ("the plan is A", "the plan is"),
+        ("plan A works", "the plan works"),
+        ("feels 😀", "feels 😢"),
+        ("कि", "की"),
+        ("blood type O+", "blood type O-"),
+    ],
+)
+def test_statements_that_differ_in_a_sign(one, other):
+    """What tells them apart is kept."""
+    assert statement_key(one) != statement_key(other)

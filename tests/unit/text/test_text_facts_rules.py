@@ -2,6 +2,7 @@
 
 import pytest
 
+from pagefile.text import fact_rules
 from pagefile.text.fact_rules import own_words, stated
 
 
@@ -138,3 +139,21 @@ def test_what_is_stated_before_a_question_or_in_passing(message, fact):
 def test_passing_remarks_are_no_facts(message):
     """Precision first."""
     assert [] == stated(message)
+
+
+def test_headings_of_a_note_are_not_speakers():
+    """Two names are those of speakers if one of them recurs or is known to take part."""
+    note = "Diet: I'm vegan.\nAllergies: I'm allergic to nuts."
+    assert {"The user is vegan", "The user is allergic to nuts"} == {one.text for one in stated(note)}
+    chat = "Ada: I'm vegan.\nBob: I'm allergic to nuts."
+    spoken = {"Ada is vegan", "Bob is allergic to nuts"}
+    assert spoken == {one.text for one in stated(chat, known={None, "Bob"})}
+    assert spoken == {one.text for one in stated(f"{chat}\nAda: Good.")}
+
+
+def test_a_sentence_is_searched_for_secrets_once(monkeypatch):
+    """However many statements it makes."""
+    searched: list[str] = []
+    monkeypatch.setattr(fact_rules, "secret_in", searched.append)
+    assert 20 == len(stated(", ".join(f"I like dish{number}" for number in range(20))))
+    assert 1 == len(searched)

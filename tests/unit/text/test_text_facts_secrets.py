@@ -33,6 +33,12 @@ from pagefile.text.fact_rules import passes_luhn, secret_in
         ("My passport number is C01X00T47", "an identity number"),
         ("access token是eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc", "an access key"),
         ("验证码是 482913", "a code"),
+        ("My Netflix login is bob@x.com / Summer2024", "a login"),
+        ("session token 2.0aB9xQ7", "a secret"),
+        ("account manager's account number 12345678", "an account number"),
+        ("account has number 12345678", "an account number"),
+        ("account 123 456 789", "an account number"),
+        ("key in /opt/bob/dGhpcyBpcyBhIHNlY3JldCBrZXkgMTIz0Q", "a key"),
         ("uses dGhpcyBpcyBhIHNlY3JldCBrZXkgMTIz0Q", "a key"),
     ],
 )
@@ -60,6 +66,11 @@ def test_secrets_are_named(text, what):
         "likes https://example.com/docs/guide",
         "0000 0000 0000 0000",
         "用户的密码记性很差",
+        "The user's team takes the session token from OAuth2.0",
+        "To deploy run make token-check v2.3.4",
+        "Account manager at Acme since 20180101",
+        "The user's account has 1 000 000 followers",
+        "Path /srv/bob/Projects/MyApp2024/src/components",
     ],
 )
 def test_what_only_looks_like_one_is_kept(text):
