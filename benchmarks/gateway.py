@@ -11,7 +11,7 @@ import resource
 import socket
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -43,9 +43,13 @@ _TURNS = 10
 Progress = Callable[[str], None]
 
 
+def _silent(_: str) -> None: ...
+
+
 def run(*, quick: bool = False, answer_ms: int = ANSWER_MS, progress: Progress | None = None) -> Report:
     """Measure on the disk of the current directory; whatever is written there is removed at the end."""
-    began, tell = time.perf_counter(), progress or (lambda _: None)
+    began = time.perf_counter()
+    tell: Progress = progress or _silent
     counts = CLIENTS[:2] if quick else CLIENTS
     with tempfile.TemporaryDirectory(dir=".") as folder, ExitStack() as running:
         settings = Settings(url=f"sqlite:///{Path(folder).resolve() / 'bench.db'}")
@@ -156,7 +160,9 @@ async def _tell_cpu(_: Request) -> Any:
 def _provider(listener: socket.socket, answer_ms: int) -> None:
     pieces = [{"role": "assistant", "content": ""}, *({"content": f"{word} "} for word in _SAID.split())]
     head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "gpt-5"}
-    chunks = [{**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in pieces]
+    chunks: list[dict[str, Any]] = [
+        {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in pieces
+    ]
     chunks.append({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
     lines = [f"data: {json.dumps(chunk)}\n\n".encode() for chunk in chunks] + [b"data: [DONE]\n\n"]
 
@@ -164,7 +170,7 @@ def _provider(listener: socket.socket, answer_ms: int) -> None:
         await request.body()
         await asyncio.sleep(answer_ms / 1000)
 
-        async def said() -> Any:
+        async def said() -> AsyncIterator[bytes]:
             for line in lines:
                 yield line
 

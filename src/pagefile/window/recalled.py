@@ -28,6 +28,14 @@ _SENTENCE_END = re.compile(r"[.!?]\s+|[。！？]")
 PASSAGE_SHARE = 0.85
 
 
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+def is_day(line: str) -> bool:
+    """Whether a line is the heading of the turns of a day."""
+    return _DAY.fullmatch(line) is not None
+
+
 @lru_cache(_QUESTIONS)
 def pattern_of(words: tuple[str, ...]) -> re.Pattern[str]:
     """Finds the words of a question in a text; to compile it takes longer than all else that is done for a turn."""

@@ -5,7 +5,6 @@ has not been told yet, and a bulky result is replaced once, on arrival, by a pla
 prompt; `load_tool_history` brings back the rest. Our hooks never stop a run: they give up, log once, and count the failure.
 """
 
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -29,6 +28,7 @@ from pagefile.shapes.tool_arguments import compact
 from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.tiers.workspace import Workspace
 from pagefile.window.parts import MemoryPart
+from pagefile.window.recalled import is_day
 from pagefile.window.wording import Choice
 
 #: The most Claude Code accepts with a prompt; beyond it, the model gets the path of a file instead.
@@ -39,8 +39,6 @@ EXEMPT = frozenset({"Read", "Edit", "MultiEdit", "Write", "NotebookEdit", "TodoW
 _OUTPUT_LIMITS = {"MAX_MCP_OUTPUT_TOKENS": "10000000", "BASH_MAX_OUTPUT_LENGTH": "150000"}
 #: How many sessions' state is kept in memory.
 _SESSIONS = 1_000
-#: A heading in what memory tells.
-_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _SERVER = "pagefile"
 #: The tool through which a model returns structured output.
 _ANSWERING = "StructuredOutput"
@@ -297,7 +295,7 @@ def unsaid(memory: MemoryPart, said: set[str], most: int) -> str:
         kept: list[str] = []
         day = ""
         for line in "\n".join(texts).split("\n"):
-            if _DAY.fullmatch(line):
+            if is_day(line):
                 # The heading of what follows: it comes again with whatever is new of that day.
                 day = line
                 continue
