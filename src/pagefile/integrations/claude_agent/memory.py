@@ -39,6 +39,8 @@ EXEMPT = frozenset({"Read", "Edit", "MultiEdit", "Write", "NotebookEdit", "TodoW
 _OUTPUT_LIMITS = {"MAX_MCP_OUTPUT_TOKENS": "10000000", "BASH_MAX_OUTPUT_LENGTH": "150000"}
 #: How many sessions' state is kept in memory.
 _SESSIONS = 1_000
+#: How often the transcript is read for a call, and the pause in between.
+_TRANSCRIPT_READS, _TRANSCRIPT_PAUSE_S = 6, 0.05
 _SERVER = "pagefile"
 #: The tool through which a model returns structured output.
 _ANSWERING = "StructuredOutput"
@@ -209,7 +211,7 @@ class ClaudeMemory:
         async with session.lock:
             result = Returned(Called(name, given["tool_input"], tool_use_id), tuple(blocks))
             session.turn, step = await kept(
-                session.chat, session.turn, await _assistant_messages(session, given), result
+                session.chat, session.turn, await _assistant_messages(session, given, tool_use_id), result
             )
         if step.page is None or step.whole or name in self._exempt:
             return {}
@@ -277,12 +279,22 @@ class ClaudeMemory:
         return next(reversed(self._sessions.values()), None) or self._opened("claude")
 
 
-async def _assistant_messages(session: _Session, given: Mapping[str, Any]) -> list[Said]:
-    """What the model said since the prompt, according to the transcript; calls of our own tools do not count as steps."""
-    if session.transcript is None:
+async def _assistant_messages(
+    session: _Session, given: Mapping[str, Any], call_id: str | None = None
+) -> list[Said]:
+    """What the model said since the prompt, according to the transcript; calls of our own tools do not count as steps.
+
+    Claude Code writes the transcript while it runs tools: where a call is not in it yet, it is waited for briefly.
+    """
+    transcript = session.transcript
+    if transcript is None:
         return []
-    await anyio.to_thread.run_sync(session.transcript.read, str(given.get("transcript_path")))
-    return [one for one in session.transcript.said if not any(_ours(call.tool) for call in one.calls)]
+    for _ in range(_TRANSCRIPT_READS):
+        await anyio.to_thread.run_sync(transcript.read, str(given.get("transcript_path")))
+        if call_id is None or any(call.call_id == call_id for one in transcript.said for call in one.calls):
+            break
+        await anyio.sleep(_TRANSCRIPT_PAUSE_S)
+    return [one for one in transcript.said if not any(_ours(call.tool) for call in one.calls)]
 
 
 def unsaid(memory: MemoryPart, said: set[str], most: int) -> str:
