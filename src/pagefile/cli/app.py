@@ -48,6 +48,7 @@ COMMANDS = {
     "facts": "facts:app",
     "archive": "archive:app",
     "keys": "keys:app",
+    "mcp": "mcp:app",
     "bench": "bench:app",
 }
 
