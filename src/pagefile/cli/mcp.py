@@ -3,15 +3,21 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Option
+from typer import Argument, BadParameter, Option
 from typer.core import TyperGroup
 
 from pagefile.cli.invocation import Invocation, command, group
 from pagefile.cli.options import in_conversation, of_user
+from pagefile.engine import Memory
+from pagefile.integrations.fail_open import FailOpen
 from pagefile.mcp.calling import CONVERSATION, Caller
+from pagefile.mcp.proxy import Proxy, is_url, upstream
+from pagefile.mcp.proxy import wrap as carry
 from pagefile.mcp.server import serve_stdio
+from pagefile.settings.sources import child_environment
 
 _SERVE = "serve"
+_User = Annotated[str | None, of_user(help="Whose memory it is, by default mcp.user_id.")]
 
 
 class _Serving(TyperGroup):
@@ -29,7 +35,7 @@ app = group("Serve this memory to clients of the Model Context Protocol.", _Serv
 def serve(
     cli: Invocation,
     *,
-    user_id: Annotated[str | None, of_user(help="Whose memory it is, by default mcp.user_id.")] = None,
+    user_id: _User = None,
     conversation: Annotated[
         str, in_conversation(help="Where exchanges are recorded that name no conversation.")
     ] = CONVERSATION,
@@ -48,6 +54,52 @@ def serve(
         settings=settings,
         must_exist=False,
     )
+
+
+@command(app, "wrap", json=False)
+def wrap(
+    cli: Invocation,
+    target: Annotated[
+        list[str], Argument(metavar="COMMAND… | URL", help="The server: a command after `--`, or a URL.")
+    ],
+    *,
+    user_id: _User = None,
+    conversation: Annotated[
+        str | None, in_conversation(help="Where its results are archived, by default named after it.")
+    ] = None,
+    header: Annotated[
+        list[str] | None,
+        Option(help="A header for a server behind a URL: `--header 'Authorization: Bearer …'`."),
+    ] = None,
+    max_tokens: Annotated[
+        int | None, Option(min=1, help="Longer results are paged out, by default mcp.max_result_tokens.")
+    ] = None,
+) -> None:
+    """Serve another MCP server over standard input and output, and page out its bulky results.
+
+    The client sees the server as it is, with two more tools that bring an archived result back.
+    """
+    settings = cli.loaded(patient=False).settings
+    server = upstream(target, child_environment(), dict(_header(one) for one in header or ()))
+
+    async def wrapped(memory: Memory) -> None:
+        proxy = Proxy(
+            Caller(memory, user_id or settings.mcp.user_id, cli.tenant, conversation or CONVERSATION),
+            FailOpen(memory, "mcp"),
+            max_tokens or settings.mcp.max_result_tokens,
+            names_conversation=conversation is None,
+            over_http=is_url(target[0]),
+        )
+        await carry(proxy, server)
+
+    cli.run(wrapped, settings=settings, must_exist=False)
+
+
+def _header(given: str) -> tuple[str, str]:
+    name, colon, value = given.partition(":")
+    if not colon or not name.strip():
+        raise BadParameter(f"{given!r} is not a header: write `Name: value`")
+    return name.strip(), value.strip()
 
 
 def project_user(folder: Path) -> str:

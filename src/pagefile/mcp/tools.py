@@ -181,8 +181,8 @@ _KEPT = ("type", "enum", "description", "minimum", "maximum", "minLength", "maxL
 def _plain(schema: Mapping[str, Any], *, optional: bool = False) -> dict[str, Any]:
     """A field's schema without titles and examples; "or null" is a list of types, and left out of arguments."""
     choices = [one for one in schema.get("anyOf", ()) if one.get("type") != "null"]
-    only = choices[0] if len(choices) == 1 else {}
-    plain = {name: value for name, value in {**only, **schema}.items() if name in _KEPT}
+    only: Mapping[str, Any] = choices[0] if len(choices) == 1 else {}
+    plain: dict[str, Any] = {name: value for name, value in {**only, **schema}.items() if name in _KEPT}
     if optional and only and "type" in plain:
         plain["type"] = [plain["type"], "null"]
         plain |= {"enum": [*plain["enum"], None]} if "enum" in plain else {}
