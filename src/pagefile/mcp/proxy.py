@@ -9,7 +9,7 @@ import logging
 import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import anyio
@@ -27,6 +27,7 @@ from pagefile.lru import Lru
 from pagefile.mcp.calling import Caller
 from pagefile.mcp.paging import Pager, without_output_schemas
 from pagefile.mcp.tools import listed
+from pagefile.records import MAX_ID_CHARS
 from pagefile.shapes.skeleton import as_list, as_object
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL
 
