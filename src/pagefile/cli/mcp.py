@@ -6,15 +6,17 @@ from typing import Annotated, Any
 from typer import Argument, BadParameter, Option
 from typer.core import TyperGroup
 
-from pagefile.cli.invocation import Invocation, command, group
-from pagefile.cli.options import in_conversation, of_user
+from pagefile.agents.mcp_clients import CLIENTS, ClientName, server_command
+from pagefile.cli.invocation import Invocation, command, confirm, group
+from pagefile.cli.options import Yes, in_conversation, of_user
+from pagefile.cli.output import say
 from pagefile.engine import Memory
 from pagefile.integrations.fail_open import FailOpen
 from pagefile.mcp.calling import CONVERSATION, Caller
 from pagefile.mcp.proxy import Proxy, is_url, upstream
 from pagefile.mcp.proxy import wrap as carry
 from pagefile.mcp.server import serve_stdio
-from pagefile.settings.sources import child_environment
+from pagefile.settings.sources import DEFAULT, child_environment
 
 _SERVE = "serve"
 _User = Annotated[str | None, of_user(help="Whose memory it is, by default mcp.user_id.")]
@@ -105,3 +107,59 @@ def _header(given: str) -> tuple[str, str]:
 def project_user(folder: Path) -> str:
     """Whose memory the memory of a project is: one project's rules never reach another's."""
     return f"project:{folder.resolve()}"
+
+
+# -- the settings of clients -----------------------------------------------------------------------------------------------
+
+_Client = Annotated[ClientName, Argument(help="The client.")]
+_Project = Annotated[
+    Path | None,
+    Option(
+        help="A project's folder: only there, with a memory of its own. By default for all of the user's."
+    ),
+]
+
+
+@command(app, "install", tenant=False, json=False)
+def install(cli: Invocation, client: _Client, *, project: _Project = None, yes: Yes = False) -> None:
+    """Add the server to a client's settings: shows the change, keeps a copy of the file, and never overwrites an entry."""
+    known = CLIENTS[client]
+    whose = () if project is None else ("--project", str(project.resolve()))
+    path = known.path(Path.home(), project)
+    database = database_url(cli)
+    change = known.installed(path, server_command(database, *whose))
+    if not change.is_needed:
+        say(f"{known.title} has it already: {path}.")
+        return
+    say(change.diff())
+    if not yes:
+        confirm(f"change {path}", otherwise="nothing was changed")
+    change.make()
+    say(f"\nDone. Start {known.title} again. `pagefile mcp uninstall {client}` takes it back.")
+
+
+@command(app, "uninstall", tenant=False, json=False)
+def uninstall(cli: Invocation, client: _Client, *, project: _Project = None, yes: Yes = False) -> None:
+    """Remove the server from a client's settings, and the copy that `install` kept."""
+    known = CLIENTS[client]
+    change = known.uninstalled(known.path(Path.home(), project))
+    if not change.is_needed:
+        say(f"{known.title} does not have it: {change.path}.")
+        return
+    say(change.diff())
+    if not yes:
+        confirm(f"change {change.path}", otherwise="nothing was changed")
+    change.take_back()
+    say("\nDone.")
+
+
+def database_url(cli: Invocation) -> str:
+    """The database that clients are given: the one that is set, else one in the user's home, wherever they are started."""
+    found = cli.loaded(patient=False)
+    if found.origins["url"] == DEFAULT:
+        folder = Path.home() / ".pagefile"
+        folder.mkdir(exist_ok=True)
+        return str(folder / "pagefile.db")
+    url = found.settings.url
+    prefix = "sqlite:///"
+    return str(Path(url.removeprefix(prefix)).resolve()) if url.startswith(prefix) else url
