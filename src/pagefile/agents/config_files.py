@@ -152,8 +152,13 @@ def _says_the_same(path: Path, one: str, other: str | None) -> bool:
     if other is None:
         return not one.strip()
     if path.suffix == ".json":
-        return _parsed(path, one) == _parsed(path, other)
+        return _filled(_parsed(path, one)) == _filled(_parsed(path, other))
     return one.strip() == other.strip()
+
+
+def _filled(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings without objects that hold nothing."""
+    return {name: value for name, value in settings.items() if value != {}}
 
 
 def _write(path: Path, text: str) -> None:

@@ -69,8 +69,8 @@ class Caller:
         """Answer a call of a tool. What cannot be done is explained to the model."""
         caller = ToolCaller(self.memory, self.chat(), confidence=_CONFIDENCE)
         row = ROWS[tool]
-        given = row.request(arguments)
         try:
+            given = row.request(arguments)
             if "fact" in row.arguments and isinstance(given.get("fact_id"), str):
                 fact = await caller.named_fact(given["fact_id"], (await caller.wording()).answers)
                 if isinstance(fact, str):

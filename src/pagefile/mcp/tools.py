@@ -12,6 +12,7 @@ from typing import Any
 from mcp_types import Tool, ToolAnnotations
 
 from pagefile import verbs
+from pagefile.errors import InvalidArgumentError
 from pagefile.integrations.tools import CORRECT_TOOL, RECALL_TOOL, REMEMBER_TOOL, RETRACT_TOOL
 from pagefile.standalone.tools import tool_schema
 from pagefile.verbs import Verb
@@ -40,9 +41,12 @@ class ToolRow:
     destructive: bool = False
 
     def request(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """The fields of the request; what is no argument stays, to be refused by its name."""
-        given = {name: value for name, value in arguments.items() if value is not None}
-        return {**self.defaults, **{self.arguments.get(name, name): given[name] for name in given}}
+        """The fields of the request. Others of its fields are not for the model to choose: whose memory it is, above all."""
+        if unknown := [name for name in arguments if name not in self.arguments]:
+            known = ", ".join(self.arguments)
+            raise InvalidArgumentError(f"unknown argument {unknown[0]!r}: the arguments are {known}")
+        given = {self.arguments[name]: value for name, value in arguments.items() if value is not None}
+        return {**self.defaults, **given}
 
     def structured(self, answer: Mapping[str, Any]) -> dict[str, Any]:
         """The part of an answer that a client gets as JSON."""
