@@ -47,6 +47,7 @@ HIDDEN_IMPORTS: dict[str, str] = {
     "cli/quickstart.py::_started": "the extra service, and half a second that no other command needs",
     "cli/serve.py::_checked": "the extra service, which is there once the server is",
     "service/chat_hooks.py::_imported": "a router or retriever that the settings name by its import path",
+    "service/mcp.py::McpSessions._run": "the extra mcp, and a second that most services never need",
     "service/app.py::_traces": "the extra otel, which nobody needs who makes no spans",
     "standalone/milvus_collection.py::_pymilvus": "the extra milvus, and three seconds that nobody needs who has no such client",
     "standalone/fact_injection.py::MemoryMiddleware.__new__": "a framework, asked for only where its agents are imported already",

@@ -11,7 +11,7 @@ from pagefile.agents.mcp_clients import CLIENTS
 from pagefile.errors import ConflictError, TransferError
 from tests.acceptance.cli_calling import pagefile
 
-COMMAND = ["/usr/bin/python", "-m", "pagefile", "mcp", "--db", "/home/ada/记忆.db"]
+COMMAND = ["/usr/bin/python", "-m", "pagefile", "mcp", "--db", "/data/记忆.db"]
 BEFORE = {
     ".json": '{\n    "theme": "dark",\n    "mcpServers": {"git": {"command": "uvx"}},\n    "servers": {}\n}',
     ".toml": '# mine\nmodel = "o9"\n\n[mcp_servers.git]\ncommand = "uvx"',

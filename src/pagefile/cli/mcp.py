@@ -12,6 +12,7 @@ from pagefile.cli.options import Yes, in_conversation, of_user
 from pagefile.cli.output import say
 from pagefile.engine import Memory
 from pagefile.integrations.fail_open import FailOpen
+from pagefile.integrations.projects import project_user
 from pagefile.mcp.calling import CONVERSATION, Caller
 from pagefile.mcp.proxy import Proxy, is_url, upstream
 from pagefile.mcp.proxy import wrap as carry
@@ -50,7 +51,7 @@ def serve(
     Over HTTP, `pagefile serve` serves the same at /mcp.
     """
     settings = cli.loaded(patient=False).settings
-    whose = project_user(project) if project is not None else user_id or settings.mcp.user_id
+    whose = project_user(project.resolve()) if project is not None else user_id or settings.mcp.user_id
     cli.run(
         lambda memory: serve_stdio(Caller(memory, whose, cli.tenant, conversation)),
         settings=settings,
@@ -102,11 +103,6 @@ def _header(given: str) -> tuple[str, str]:
     if not colon or not name.strip():
         raise BadParameter(f"{given!r} is not a header: write `Name: value`")
     return name.strip(), value.strip()
-
-
-def project_user(folder: Path) -> str:
-    """Whose memory the memory of a project is: one project's rules never reach another's."""
-    return f"project:{folder.resolve()}"
 
 
 # -- the settings of clients -----------------------------------------------------------------------------------------------

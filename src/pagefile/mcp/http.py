@@ -10,8 +10,12 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Receive, Scope, Send
 
-from pagefile.mcp.calling import Caller
+from pagefile.engine import Memory
+from pagefile.mcp.calling import CONVERSATION, Caller, Narrow
 from pagefile.mcp.server import MemoryServer
+
+#: A memory, a user, a tenant and a conversation.
+Whose = tuple[Memory, str, str | None, str | None]
 
 _CALLER = "pagefile.mcp.caller"
 #: Sessions of one process; a client that opens more is told so.
@@ -25,8 +29,10 @@ class HttpServer:
         self._manager = manager
 
     async def answer(
-        self, caller: Caller, key_id: str | None, scope: Scope, receive: Receive, send: Send
+        self, whose: Whose, narrow: Narrow, key_id: str | None, scope: Scope, receive: Receive, send: Send
     ) -> None:
+        memory, user, tenant, conversation = whose
+        caller = Caller(memory, user, tenant, conversation or CONVERSATION, narrow=narrow)
         named = {**scope, _CALLER: caller}
         if key_id is not None:
             # The transport refuses a session to any key but the one that opened it.

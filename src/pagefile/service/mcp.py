@@ -44,16 +44,9 @@ class McpSessions:
         async with self._lock:
             if self._server is None:
                 self._server = await self._tasks.start(self._run)
-        # Imported only now, like the server.
-        calling: Any = import_module("pagefile.mcp.calling")
-        caller = calling.Caller(
-            open_memory(app),
-            cast("str", who.user),
-            who.tenant,
-            who.conversation or calling.CONVERSATION,
-            narrow=partial(narrowed, principal=principal, app=app),
-        )
-        await self._server.answer(caller, principal.key_id, request.scope, request.receive, send)
+        whose = open_memory(app), cast("str", who.user), who.tenant, who.conversation
+        narrow = partial(narrowed, principal=principal, app=app)
+        await self._server.answer(whose, narrow, principal.key_id, request.scope, request.receive, send)
 
     async def _run(self, *, task_status: TaskStatus[Any] = anyio.TASK_STATUS_IGNORED) -> None:
         http: Any = import_module("pagefile.mcp.http")
