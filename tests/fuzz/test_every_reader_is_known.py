@@ -37,7 +37,7 @@ READERS: dict[str, str] = {
     "engine/export_lines.py::_decoded": IMPORTS,
     "engine/importer.py::Reader.read": IMPORTS,
     "engine/importer.py::_check_header": IMPORTS,
-    "integrations/claude_agent/shapes.py::Transcript._take": "tests/integration/claude/test_transcript.py",
+    "integrations/claude_code/shapes.py::Transcript._take": "tests/integration/claude/test_transcript.py",
     "integrations/brought.py::moment": DUMPS,
     "integrations/imports.py::_read": DUMPS,
     "integrations/imports.py::_read_lines": DUMPS,
