@@ -49,6 +49,8 @@ COMMANDS = {
     "archive": "archive:app",
     "keys": "keys:app",
     "mcp": "mcp:app",
+    "wrap": "wrap:wrap",
+    "unwrap": "wrap:unwrap",
     "bench": "bench:app",
 }
 

@@ -53,6 +53,7 @@ class _Session:
     #: Lines of memory the session has already been told.
     told: set[str] = field(default_factory=set[str])
     lock: anyio.Lock = field(default_factory=anyio.Lock)
+    reads: int = _TRANSCRIPT_READS
 
 
 class ClaudeHooks:
@@ -66,6 +67,8 @@ class ClaudeHooks:
         timeout_s: how long a hook may take before the run continues without it.
         language: of what sessions are told ("zh" or "en"); by default that of each conversation. The tools are described once,
             before anything is said: without a language here or in the settings, in English.
+        agent: which agent it is, if not Claude Code itself.
+        transcript_reads: how often a hook looks for a call in the transcript, which is written while the tool runs.
     """
 
     def __init__(
@@ -80,12 +83,15 @@ class ClaudeHooks:
         exempt: frozenset[str] = EXEMPT,
         timeout_s: float = 5.0,
         language: Choice | None = None,
+        agent: str = "claude",
+        transcript_reads: int = _TRANSCRIPT_READS,
     ) -> None:
         if not 0 < context_chars <= CONTEXT_LIMIT:
             raise SettingsError(f"context_chars is {context_chars}: Claude Code takes 1 to {CONTEXT_LIMIT}.")
         self._memory = memory
         self._user, self._tenant, self._conversation = user_id, tenant, conversation_id
         self._language = language
+        self._agent, self._reads = agent, transcript_reads
         self._chars, self._excerpt_tokens, self._exempt = context_chars, excerpt_tokens, exempt
         self._failing = FailOpen(memory, "claude_agent", timeout_s=timeout_s)
         self._sessions: Lru[str, _Session] = Lru(_SESSIONS)
@@ -106,7 +112,35 @@ class ClaudeHooks:
                 clear(session.chat.workspace())
                 session.told.clear()
 
+    # -- for processes that get hooks as JSON ----------------------------------------------------------------------------
+
+    async def answer(self, given: Mapping[str, Any]) -> HookAnswer:
+        """What a hook's command prints for its input; nothing for events that are not ours, and where memory fails."""
+        known = {
+            "SessionStart": ("the start of a session", self._on_start, False),
+            "UserPromptSubmit": ("a prompt", self._on_prompt, True),
+            "PostToolUse": ("a tool's result", self._after_tool, True),
+            "PreCompact": ("compaction", self._on_compact, False),
+            "Stop": ("an answer", self._on_stop, True),
+        }.get(str(given.get("hook_event_name")))
+        if known is None:
+            return {}
+        what, work, always = known
+        call_id = given.get("tool_use_id")
+        return await self._failing.attempt(what, lambda: work(given, call_id), HookAnswer(), always=always)
+
     # -- hooks --------------------------------------------------------------------------------------------------------
+
+    async def _on_start(self, given: Mapping[str, Any], _id: str | None) -> HookAnswer:
+        """What is known when a session begins, or goes on after its history was summarized."""
+        session = self._session(given)
+        async with session.lock:
+            if given.get("source") in {"compact", "clear"}:
+                session.told.clear()
+            # Without a question: what is relevant to one comes with the prompt.
+            window = await session.chat.context(recent_turns=1)
+            added = unsaid(window.parts.memory, session.told, self._chars)
+        return _specific("SessionStart", additionalContext=added) if added else {}
 
     async def _on_prompt(self, given: Mapping[str, Any], _id: str | None) -> HookAnswer:
         session = self._session(given)
@@ -119,7 +153,8 @@ class ClaudeHooks:
             window = await session.chat.context(session.prompt, recent_turns=1)
             added = unsaid(window.parts.memory, session.told, self._chars)
             session.transcript = Transcript(str(given.get("prompt_id")))
-            session.turn = await session.chat.begin(session.prompt)
+            # The id under which the transcript has the prompt: whoever imports it later finds the turn there already.
+            session.turn = await session.chat.begin(session.prompt, id=given.get("prompt_id"))
         return _specific("UserPromptSubmit", additionalContext=added) if added else {}
 
     async def _before_tool(self, given: Mapping[str, Any], _id: str | None) -> HookAnswer:
@@ -188,10 +223,10 @@ class ClaudeHooks:
             self._conversation or name,
             user_id=self._user,
             tenant=self._tenant,
-            agent="claude",
+            agent=self._agent,
             language=self._language,
         )
-        return _Session(conversation)
+        return _Session(conversation, reads=self._reads)
 
     def _newest(self) -> _Session:
         """The session whose hook ran last: a tool does not learn which session calls it."""
@@ -208,11 +243,12 @@ async def _assistant_messages(
     transcript = session.transcript
     if transcript is None:
         return []
-    for _ in range(_TRANSCRIPT_READS):
+    for left in reversed(range(session.reads)):
         await anyio.to_thread.run_sync(transcript.read, str(given.get("transcript_path")))
         if call_id is None or any(call.call_id == call_id for one in transcript.said for call in one.calls):
             break
-        await anyio.sleep(_TRANSCRIPT_PAUSE_S)
+        if left:
+            await anyio.sleep(_TRANSCRIPT_PAUSE_S)
     return [one for one in transcript.said if not any(_ours(call.tool) for call in one.calls)]
 
 

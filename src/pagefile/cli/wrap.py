@@ -1,0 +1,70 @@
+"""`wrap` and `unwrap`: memory for a coding agent in a project, through the agent's own hooks."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+from pagefile.agents.coding_agents import AGENTS, AgentName, unwrapped, wrapped
+from pagefile.agents.config_files import Change
+from pagefile.cli.invocation import Invocation, command, confirm
+from pagefile.cli.options import Yes
+from pagefile.cli.output import say
+
+_Agent = Annotated[AgentName, Argument(help="The coding agent.")]
+_Project = Annotated[Path, Option(help="The folder of the project, by default this one.")]
+
+
+@command(tenant=False, json=False)
+def wrap(
+    cli: Invocation,
+    agent: _Agent,
+    *,
+    project: _Project = Path(),
+    url: Annotated[str | None, Option(help="The running service, by default that of the settings.")] = None,
+    deadline: Annotated[
+        float | None,
+        Option(min=0.05, max=4, help="How long a hook waits for the service, 0.25 s unless set."),
+    ] = None,
+    yes: Yes = False,
+) -> None:
+    """Give a coding agent memory in a project: what is said is recorded, bulky output paged, memories come with each prompt.
+
+    The hooks ask the service (`pagefile serve`). Where it does not run, they do nothing.
+    """
+    service = cli.settings.service
+    changes = wrapped(agent, project.resolve(), url or f"http://{service.host}:{service.port}", deadline)
+    if not _shown(changes, f"{AGENTS[agent].title} is set up here already.", yes=yes):
+        return
+    for change in changes:
+        change.make()
+    say(
+        f"\nDone. Start `pagefile serve`, then {AGENTS[agent].title} in {project.resolve()}. `pagefile unwrap {agent}` takes it back."
+    )
+    if agent == "codex":
+        say("Codex runs hooks where `hooks = true` is set under [features] in ~/.codex/config.toml.")
+
+
+@command(tenant=False, json=False)
+def unwrap(cli: Invocation, agent: _Agent, *, project: _Project = Path(), yes: Yes = False) -> None:
+    """Take Pagefile out of a coding agent's settings of a project; what was remembered stays in the database."""
+    changes = unwrapped(agent, project.resolve())
+    if not _shown(changes, f"{AGENTS[agent].title} is not set up here.", yes=yes):
+        return
+    for change in changes:
+        change.take_back()
+    say("\nDone.")
+
+
+def _shown(changes: Sequence[Change], otherwise: str, *, yes: bool) -> bool:
+    """Show the changes and ask; False if there is none."""
+    needed = [change for change in changes if change.is_needed]
+    for change in needed:
+        say(change.diff())
+    if not needed:
+        say(otherwise)
+        return False
+    if not yes:
+        confirm("make these changes", otherwise="nothing was changed")
+    return True
