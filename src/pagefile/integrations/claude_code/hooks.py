@@ -21,9 +21,10 @@ from pagefile.integrations.recorder import Called, Returned, Said, completed, ke
 from pagefile.lru import Lru
 from pagefile.records import Turn
 from pagefile.shapes.tool_arguments import compact
+from pagefile.text.sentences import clip
 from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.tiers.workspace import Workspace
-from pagefile.window.parts import MemoryPart
+from pagefile.window.parts import MemoryPart, escape
 from pagefile.window.recalled import is_day
 from pagefile.window.wording import Choice
 
@@ -31,6 +32,8 @@ from pagefile.window.wording import Choice
 CONTEXT_LIMIT = 10_000
 #: Tools whose output an agent must see verbatim, or whose output is not worth archiving.
 EXEMPT = frozenset({"Read", "Edit", "MultiEdit", "Write", "NotebookEdit", "TodoWrite"})
+#: How many of a session's own turns come back after its history was summarized, and how much of each.
+_OWN_TURNS, _OWN_CHARS = 3, 600
 #: How many sessions' state is kept in memory.
 _SESSIONS = 1_000
 #: How often the transcript is read for a call, and the pause in between.
@@ -54,6 +57,8 @@ class _Session:
     told: set[str] = field(default_factory=set[str])
     lock: anyio.Lock = field(default_factory=anyio.Lock)
     reads: int = _TRANSCRIPT_READS
+    #: Whether the agent has replaced its history by a summary.
+    compacted: bool = False
 
 
 class ClaudeHooks:
@@ -151,7 +156,11 @@ class ClaudeHooks:
                 await session.chat.abort(turn)
             session.prompt = given["prompt"]
             window = await session.chat.context(session.prompt, recent_turns=1)
-            added = unsaid(window.parts.memory, session.told, self._chars)
+            memory = window.parts.memory
+            if session.compacted:
+                own = await self._compacted(session)
+                memory = memory.with_section("episodes", [*memory.sections.get("episodes", ()), *own])
+            added = unsaid(memory, session.told, self._chars)
             session.transcript = Transcript(str(given.get("prompt_id")))
             # The id under which the transcript has the prompt: whoever imports it later finds the turn there already.
             session.turn = await session.chat.begin(session.prompt, id=given.get("prompt_id"))
@@ -188,6 +197,12 @@ class ClaudeHooks:
         shown = f"{step.result}\n\n{passages}" if passages else step.result
         return _specific("PostToolUse", updatedToolOutput=retold(answer, shown))
 
+    async def _compacted(self, session: _Session) -> list[str]:
+        """The session's own turns that answer the prompt: the agent has only a summary of them."""
+        hits = await session.chat.recall(session.prompt, _OWN_TURNS)
+        said = [(f"{hit.at:%Y-%m-%d}", " ".join(clip(hit.text, _OWN_CHARS).split())) for hit in hits]
+        return [line for day, text in said for line in (day, f"- {escape(text)}")]
+
     async def _passages(self, session: _Session, page: str) -> str:
         """What the model sees at once of a result that is too long."""
         wanted: dict[str, Any] = {"query": session.prompt, "offset": 0, "limit": None}
@@ -196,7 +211,9 @@ class ClaudeHooks:
 
     async def _on_compact(self, given: Mapping[str, Any], _id: str | None) -> HookAnswer:
         """What the session was told is about to be summarized away, so it may be told again."""
-        self._session(given).told.clear()
+        session = self._session(given)
+        session.told.clear()
+        session.compacted = True
         return {}
 
     async def _on_stop(self, given: Mapping[str, Any], _id: str | None) -> HookAnswer:
