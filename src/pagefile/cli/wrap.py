@@ -43,7 +43,7 @@ def wrap(
         f"\nDone. Start `pagefile serve`, then {AGENTS[agent].title} in {project.resolve()}. `pagefile unwrap {agent}` takes it back."
     )
     if agent == "codex":
-        say("Codex runs hooks where `hooks = true` is set under [features] in ~/.codex/config.toml.")
+        say("Codex asks once whether the project and its hooks are trusted (/hooks).")
 
 
 @command(tenant=False, json=False)

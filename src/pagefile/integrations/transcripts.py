@@ -6,6 +6,7 @@ of its program and side conversations are left out, and counted: they are not wh
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any, Final, TypeAlias, cast
 from uuid import NAMESPACE_URL, uuid5
@@ -157,11 +158,22 @@ def from_codex(data: object) -> Brought:
             )
         return Brought()
     folder = next((found for meta in metas if (found := text(meta.get("cwd")))), None)
-    return _brought(
-        (one for line in lines for one in _codex_line(line)),
-        name,
-        None if folder is None else project_user(folder),
-    )
+    whose = None if folder is None else project_user(folder)
+    return _brought(_codex_messages(lines), name, whose)
+
+
+def _codex_messages(lines: Iterable[Mapping[str, Any]]) -> Iterator[Read]:
+    """The messages; a prompt has the id of its turn, which a hook is told as well."""
+    turn: str | None = None
+    for line in lines:
+        if line.get("type") == "turn_context":
+            turn = text(_payload(line).get("turn_id"))
+        for one in _codex_line(line):
+            if isinstance(one, Said) and one.role == "user" and turn is not None:
+                yield replace(one, id=turn)
+                turn = None
+            else:
+                yield one
 
 
 def _payload(line: Mapping[str, Any]) -> Mapping[str, Any]:

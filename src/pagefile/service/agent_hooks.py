@@ -35,6 +35,7 @@ class Agents:
                 user_id=user_id,
                 tenant=tenant,
                 agent=agent,
+                replaces=agent == "claude",
                 transcript_reads=_TRANSCRIPT_READS,
             )
         return self._hooks[key]

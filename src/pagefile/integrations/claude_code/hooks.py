@@ -73,6 +73,7 @@ class ClaudeHooks:
         language: of what sessions are told ("zh" or "en"); by default that of each conversation. The tools are described once,
             before anything is said: without a language here or in the settings, in English.
         agent: which agent it is, if not Claude Code itself.
+        replaces: whether a hook of the agent can replace a tool's output; Codex's cannot.
         transcript_reads: how often a hook looks for a call in the transcript, which is written while the tool runs.
     """
 
@@ -90,13 +91,14 @@ class ClaudeHooks:
         language: Choice | None = None,
         agent: str = "claude",
         transcript_reads: int = _TRANSCRIPT_READS,
+        replaces: bool = True,
     ) -> None:
         if not 0 < context_chars <= CONTEXT_LIMIT:
             raise SettingsError(f"context_chars is {context_chars}: Claude Code takes 1 to {CONTEXT_LIMIT}.")
         self._memory = memory
         self._user, self._tenant, self._conversation = user_id, tenant, conversation_id
         self._language = language
-        self._agent, self._reads = agent, transcript_reads
+        self._agent, self._reads, self._replaces = agent, transcript_reads, replaces
         self._chars, self._excerpt_tokens, self._exempt = context_chars, excerpt_tokens, exempt
         self._failing = FailOpen(memory, "claude_agent", timeout_s=timeout_s)
         self._sessions: Lru[str, _Session] = Lru(_SESSIONS)
@@ -163,7 +165,8 @@ class ClaudeHooks:
             added = unsaid(memory, session.told, self._chars)
             session.transcript = Transcript(str(given.get("prompt_id")))
             # The id under which the transcript has the prompt: whoever imports it later finds the turn there already.
-            session.turn = await session.chat.begin(session.prompt, id=given.get("prompt_id"))
+            name = given.get("prompt_id") or given.get("turn_id")
+            session.turn = await session.chat.begin(session.prompt, id=name)
         return _specific("UserPromptSubmit", additionalContext=added) if added else {}
 
     async def _before_tool(self, given: Mapping[str, Any], _id: str | None) -> HookAnswer:
@@ -191,7 +194,7 @@ class ClaudeHooks:
             session.turn, step = await kept(
                 session.chat, session.turn, await _assistant_messages(session, given, tool_use_id), result
             )
-        if step.page is None or step.whole or name in self._exempt:
+        if step.page is None or step.whole or name in self._exempt or not self._replaces:
             return {}
         passages = await self._passages(session, step.page)
         shown = f"{step.result}\n\n{passages}" if passages else step.result
