@@ -23,6 +23,7 @@ OWN = "reads only what Pagefile itself wrote or ships"
 READERS: dict[str, str] = {
     "agents/config_files.py::_parsed": "tests/mcp/test_install.py",
     "agents/config_files.py::json_change": OWN,
+    "agents/hook.py::request_body": "tests/agents/test_hooks.py",
     "agents/config_files.py::toml_change": "tests/mcp/test_install.py",
     "cli/measures.py::when": FILES,
     "client/transport.py::Caller._answered": "tests/acceptance/test_client.py",

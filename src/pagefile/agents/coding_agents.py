@@ -1,9 +1,12 @@
 """Coding agents: the hooks and the MCP server in their own settings, for one project."""
 
+import json
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
@@ -104,6 +107,30 @@ def _claude_taken_back(agent: CodingAgent, project: Path) -> list[Change]:
         json_change(project / ".claude" / "settings.local.json", settings),
         json_change(project / ".mcp.json", lambda found: without_entry(found, ("mcpServers", SERVER))),
     ]
+
+
+def plugin_files(url: str, db: str) -> dict[str, str]:
+    """A plug-in folder for Claude Code, by the paths in it: hooks, the MCP server and a skill, for every project, each apart."""
+    # The folder in which a session began: that of its input changes as it goes on.
+    command = shlex.join([sys.executable, "-I", "-S", _HOOK, url, "claude"]) + ' "$CLAUDE_PROJECT_DIR"'
+    about = {
+        "name": SERVER,
+        "version": version("pagefile"),
+        "description": "Memory for each project: what was said comes back, bulky output is paged.",
+        "license": "Apache-2.0",
+    }
+    server = {"command": sys.executable, "args": ["-m", "pagefile", "mcp", "--db", db, "--project", "."]}
+    skill = files("pagefile.agents").joinpath("claude_plugin", "skills", "memory", "SKILL.md")
+    return {
+        ".claude-plugin/plugin.json": _json(about),
+        "hooks/hooks.json": _json(AGENTS["claude"].with_hooks({}, command)),
+        ".mcp.json": _json({"mcpServers": {SERVER: server}}),
+        "skills/memory/SKILL.md": skill.read_text(encoding="utf-8"),
+    }
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
 
 
 # -- Codex ------------------------------------------------------------------------------------------------------------

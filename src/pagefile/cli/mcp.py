@@ -7,7 +7,7 @@ from typer import Argument, BadParameter, Option
 from typer.core import TyperGroup
 
 from pagefile.agents.mcp_clients import CLIENTS, ClientName, server_command
-from pagefile.cli.invocation import Invocation, command, confirm, group
+from pagefile.cli.invocation import Invocation, command, confirm, database_url, group
 from pagefile.cli.options import Yes, in_conversation, of_user
 from pagefile.cli.output import say
 from pagefile.engine import Memory
@@ -17,7 +17,7 @@ from pagefile.mcp.calling import CONVERSATION, Caller
 from pagefile.mcp.proxy import Proxy, is_url, upstream
 from pagefile.mcp.proxy import wrap as carry
 from pagefile.mcp.server import serve_stdio
-from pagefile.settings.sources import DEFAULT, child_environment
+from pagefile.settings.sources import child_environment
 
 _SERVE = "serve"
 _User = Annotated[str | None, of_user(help="Whose memory it is, by default mcp.user_id.")]
@@ -147,15 +147,3 @@ def uninstall(cli: Invocation, client: _Client, *, project: _Project = None, yes
         confirm(f"change {change.path}", otherwise="nothing was changed")
     change.take_back()
     say("\nDone.")
-
-
-def database_url(cli: Invocation) -> str:
-    """The database that clients are given: the one that is set, else one in the user's home, wherever they are started."""
-    found = cli.loaded(patient=False)
-    if found.origins["url"] == DEFAULT:
-        folder = Path.home() / ".pagefile"
-        folder.mkdir(exist_ok=True)
-        return str(folder / "pagefile.db")
-    url = found.settings.url
-    prefix = "sqlite:///"
-    return str(Path(url.removeprefix(prefix)).resolve()) if url.startswith(prefix) else url

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Argument, BadParameter, Option
 
-from pagefile.agents.coding_agents import AGENTS, AgentName, unwrapped, wrapped
+from pagefile.agents.coding_agents import AGENTS, AgentName, plugin_files, unwrapped, wrapped
 from pagefile.agents.config_files import Change
-from pagefile.cli.invocation import Invocation, command, confirm
+from pagefile.cli.invocation import Invocation, command, confirm, database_url
 from pagefile.cli.options import Yes
 from pagefile.cli.output import say
 
@@ -27,6 +27,12 @@ def wrap(
         float | None,
         Option(min=0.05, max=4, help="How long a hook waits for the service, 0.25 s unless set."),
     ] = None,
+    plugin: Annotated[
+        Path | None,
+        Option(
+            help="Write a plug-in folder for Claude Code here instead, for `claude --plugin-dir`; each project is apart."
+        ),
+    ] = None,
     yes: Yes = False,
 ) -> None:
     """Give a coding agent memory in a project: what is said is recorded, bulky output paged, memories come with each prompt.
@@ -34,7 +40,11 @@ def wrap(
     The hooks ask the service (`pagefile serve`). Where it does not run, they do nothing.
     """
     service = cli.settings.service
-    changes = wrapped(agent, project.resolve(), url or f"http://{service.host}:{service.port}", deadline)
+    address = url or f"http://{service.host}:{service.port}"
+    if plugin is not None:
+        _write_plugin(cli, agent, plugin, address)
+        return
+    changes = wrapped(agent, project.resolve(), address, deadline)
     if not _shown(changes, f"{AGENTS[agent].title} is set up here already.", yes=yes):
         return
     for change in changes:
@@ -55,6 +65,17 @@ def unwrap(cli: Invocation, agent: _Agent, *, project: _Project = Path(), yes: Y
     for change in changes:
         change.take_back()
     say("\nDone.")
+
+
+def _write_plugin(cli: Invocation, agent: AgentName, folder: Path, url: str) -> None:
+    if agent != "claude":
+        raise BadParameter("only Claude Code takes a plug-in folder")
+    if folder.exists() and any(folder.iterdir()):
+        raise BadParameter(f"{folder} is not empty: name a new folder")
+    for name, text in plugin_files(url, database_url(cli)).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    say(f"Done. Start `pagefile serve --db {database_url(cli)}`, then `claude --plugin-dir {folder}`.")
 
 
 def _shown(changes: Sequence[Change], otherwise: str, *, yes: bool) -> bool:
