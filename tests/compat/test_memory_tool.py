@@ -2,7 +2,6 @@
 
 import json
 import re
-from http.server import BaseHTTPRequestHandler
 
 import anthropic
 import anyio
@@ -273,8 +272,8 @@ class _Claude(QuietHandler):
 
 @pytest.fixture
 def claude():
-    handler: type[BaseHTTPRequestHandler] = _Claude
-    with StubServer(handler) as server:
+
+    with StubServer(_Claude) as server:
         yield server.url
 
 

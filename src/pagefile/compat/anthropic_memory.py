@@ -1,8 +1,9 @@
 """Anthropic's memory tool with a Pagefile memory behind it: `client.beta.messages.tool_runner(tools=[MemoryTool(memory, user_id=…)])`."""
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Any, cast
+from typing import Any
+
+from pydantic import BaseModel
 
 from pagefile.blocking import BlockingMemory
 from pagefile.compat.memory_files import MemoryFileError, MemoryFiles
@@ -28,9 +29,9 @@ class _Commands:
         self.files = MemoryFiles.of(self.loop.memory, user_id, tenant)
 
     async def call(self, command: Any) -> str:
-        given: Any = command if isinstance(command, Mapping) else command.model_dump(exclude_none=True)
+        given: Any = command.model_dump(exclude_none=True) if isinstance(command, BaseModel) else command
         try:
-            return await self.files.call(cast("Mapping[str, Any]", given))
+            return await self.files.call(given)
         except MemoryFileError as error:
             raise ToolError(str(error)) from error
 

@@ -1,0 +1,113 @@
+"""What the vendors' HTTP APIs have in common: a request, the caller's reach, and a table of routes."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, TypeAlias
+
+from pagefile.compat.memories import Memories
+from pagefile.engine import Memory
+from pagefile.errors import InvalidArgumentError, PagefileError
+from pagefile.records import JsonValue
+
+
+class UnsupportedError(InvalidArgumentError):
+    """The vendor has this and Pagefile does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request: its parameters by name, whether they came in the query string or as JSON."""
+
+    memory: Memory
+    tenant: str
+    #: The user that the caller's key is bound to; None: any of the tenant.
+    user: str | None
+    #: The id of the caller's key.
+    key_id: str | None
+    query: Mapping[str, str]
+    #: Values that a parameter of the query string has more than once.
+    lists: Mapping[str, Sequence[str]]
+    body: Any
+
+    @property
+    def memories(self) -> Memories:
+        return Memories(self.memory, self.tenant, self.user)
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """The JSON object that was sent."""
+        if self.body is None:
+            return {}
+        if not isinstance(self.body, Mapping):
+            raise InvalidArgumentError("The body must be a JSON object.")
+        return self.body
+
+
+class Answer(NamedTuple):
+    body: JsonValue
+    status: int = 200
+
+
+Handler: TypeAlias = Callable[..., Awaitable[Answer]]
+
+
+class Api:
+    """One vendor's routes. A path's `{names}` are passed to the handler after the request."""
+
+    #: Where the vendor's client is pointed at: `http://host:port` and this.
+    prefix: ClassVar[str]
+    routes: ClassVar[Mapping[str, Handler]]
+
+    @classmethod
+    def found(cls, method: str, path: str) -> tuple[Handler, dict[str, str]] | None:
+        """The handler of a path without the prefix; a slash at its end does not count."""
+        for pattern, handler in cls._patterns():
+            if (match := pattern.fullmatch(f"{method} {path.rstrip('/')}")) is not None:
+                return handler, match.groupdict()
+        return None
+
+    @classmethod
+    def _patterns(cls) -> list[tuple[re.Pattern[str], Handler]]:
+        if "_compiled" not in vars(cls):
+            cls._compiled = [
+                (re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", route.rstrip("/"))), handler)
+                for route, handler in cls.routes.items()
+            ]
+        return cls._compiled
+
+    _compiled: ClassVar[list[tuple[re.Pattern[str], Handler]]]
+
+    @classmethod
+    def problem(cls, status: int, message: str, error: PagefileError | None = None) -> JsonValue:
+        """An error in the vendor's shape."""
+        return {"detail": message}
+
+
+def text_in(fields: Mapping[str, Any], name: str) -> str | None:
+    """A field that is text; None if it is missing or null."""
+    value = fields.get(name)
+    if value is not None and not isinstance(value, str):
+        raise InvalidArgumentError(f"`{name}` must be text.")
+    return value
+
+
+def required(fields: Mapping[str, Any], name: str) -> str:
+    value = text_in(fields, name)
+    if value is None:
+        raise InvalidArgumentError(f"`{name}` is required.")
+    return value
+
+
+def count_in(fields: Mapping[str, Any], name: str, default: int, most: int) -> int:
+    """A whole number from 1, also as text, and no larger than `most`."""
+    value = fields.get(name)
+    if value is None:
+        return default
+    try:
+        number = int(value)
+    except (TypeError, ValueError) as error:
+        raise InvalidArgumentError(f"`{name}` must be a whole number.") from error
+    if number < 1:
+        raise InvalidArgumentError(f"`{name}` must be at least 1.")
+    return min(number, most)

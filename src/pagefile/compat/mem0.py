@@ -1,0 +1,493 @@
+"""mem0's REST API: `MemoryClient(api_key=…, host="http://127.0.0.1:8000/mem0")`.
+
+`add` records the messages as turns, and what Pagefile's extractor learns from them are memories, as with mem0. A turn from which
+nothing was learnt is found as a memory, too, in the user's own words: what was said is never out of reach for want of a model.
+"""
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from itertools import groupby
+from typing import Any, ClassVar, cast
+from uuid import uuid4
+
+from pagefile.compat.api import Answer, Api, Asked, Handler, UnsupportedError, count_in, required, text_in
+from pagefile.compat.filters import matches, values_of
+from pagefile.compat.memories import Entry
+from pagefile.errors import InvalidArgumentError, NotFoundError
+from pagefile.ports import ENDED, EntryQuery
+from pagefile.records import Hit, JsonValue, Scope, Turn
+from pagefile.tiers.fact_book import Draft
+from pagefile.tiers.facts import Facts
+
+_ENTITIES = ("user_id", "agent_id", "app_id", "run_id")
+_MAX_PAGE = 1_000
+#: Conversations that hold what was added.
+_CONVERSATION = "mem0"
+_TURN = "turn_"
+#: Attributes that the answers have beside `metadata`.
+_OWN = ("run_id", "expiration_date")
+
+
+@dataclass(frozen=True, slots=True)
+class _Owner:
+    """Whose memories a request means, as mem0 names them; without a user, an agent, an app or a run has memories of its own."""
+
+    user_id: str | None = None
+    agent_id: str | None = None
+    app_id: str | None = None
+    run_id: str | None = None
+
+    @classmethod
+    def of(cls, asked: Asked) -> "_Owner":
+        filters = asked.fields.get("filters")
+        given = {**(filters if isinstance(filters, Mapping) else {}), **asked.query, **asked.fields}
+        named = {name: text_in(given, name) for name in _ENTITIES}
+        if not any(named.values()):
+            named["user_id"] = asked.user
+        if not any(named.values()):
+            raise InvalidArgumentError(f"At least one of {', '.join(_ENTITIES)} is required.")
+        return cls(**named)
+
+    @property
+    def user(self) -> str:
+        return self.user_id or next(
+            f"{name.removesuffix('_id')}:{value}"
+            for name in _ENTITIES[1:]
+            if (value := getattr(self, name)) is not None
+        )
+
+    @property
+    def conversation(self) -> str:
+        run = () if self.run_id is None else (self.run_id,)
+        return "/".join((_CONVERSATION, self.user, *run))
+
+
+# -- adding --------------------------------------------------------------------------------------------------------------
+
+
+async def _add(asked: Asked) -> Answer:
+    fields, owner = asked.fields, _Owner.of(asked)
+    messages = _messages(fields.get("messages"))
+    metadata = fields.get("metadata") or {}
+    if not isinstance(metadata, Mapping):
+        raise InvalidArgumentError("`metadata` must be an object.")
+    own = {
+        name: value for name in _OWN if (value := fields.get(name) or getattr(owner, name, None)) is not None
+    }
+    attributes: dict[str, JsonValue] = {**own, **({"metadata": dict(metadata)} if metadata else {})}
+    if fields.get("infer") is False:
+        results = [
+            _result(await asked.memories.add(owner.user, _draft(owner, text), attributes))
+            for _, text in messages
+        ]
+    else:
+        results = await _learned(asked, owner, messages, attributes)
+    told = [{"id": one["id"], "memory": one["memory"], "event": "ADD"} for one in results]
+    return Answer({"results": cast("JsonValue", told), "status": "SUCCEEDED", "event_id": str(uuid4())})
+
+
+def _messages(given: object) -> list[tuple[str, str]]:
+    """Roles and texts."""
+    listed = [{"role": "user", "content": given}] if isinstance(given, str) else given
+    if not isinstance(listed, Sequence) or not listed:
+        raise InvalidArgumentError("`messages` must be a list of messages, each with `role` and `content`.")
+    found: list[tuple[str, str]] = []
+    for one in cast("Sequence[Any]", listed):
+        content = one.get("content") if isinstance(one, Mapping) else None
+        if isinstance(content, Sequence) and not isinstance(content, str):
+            parts = [part for part in cast("Sequence[Any]", content) if isinstance(part, Mapping)]
+            content = "\n".join(str(part["text"]) for part in parts if part.get("type") == "text")
+        if not isinstance(content, str) or not content.strip():
+            raise InvalidArgumentError("Every message needs `role` and a `content` with text.")
+        found.append((str(one.get("role") or "user"), content))
+    return found
+
+
+def _draft(owner: _Owner, text: str) -> Draft:
+    return Draft(text, agent=owner.agent_id if owner.user_id else None, project=owner.app_id)
+
+
+async def _learned(
+    asked: Asked, owner: _Owner, messages: Sequence[tuple[str, str]], attributes: Mapping[str, JsonValue]
+) -> list[dict[str, Any]]:
+    """Record the messages, read them for facts, and tell what was learnt; turns where nothing was."""
+    asked.memories.owner(owner.user)
+    chat = asked.memory.conversation(
+        owner.conversation, user_id=owner.user, tenant=asked.tenant, agent=owner.agent_id
+    )
+    at, turns = _moment(asked.fields.get("timestamp")), list[Turn]()
+    about = {"agent_id": owner.agent_id, "app_id": owner.app_id, **attributes}
+    metadata = {name: value for name, value in about.items() if value is not None}
+    for user, assistant in _exchanges(messages):
+        turns.append(await chat.record(user, assistant, at=at, metadata=metadata))
+    extraction = asked.memory.engine.tier(Facts).extraction
+    if extraction is not None:
+        await extraction.learn(turns[0].scope)
+    ids = {turn.id for turn in turns}
+    entries = [one for one in await asked.memories.of([owner.user]) if one.fact.source_turn in ids]
+    for entry in entries:
+        if attributes:
+            await asked.memories.annotate(owner.user, entry.id, {**entry.attributes, **attributes})
+    known = {entry.fact.source_turn for entry in entries}
+    rest = [_turn_result(turn) for turn in turns if turn.id not in known and turn.user]
+    return [*(_result(entry) for entry in entries), *rest]
+
+
+def _exchanges(messages: Sequence[tuple[str, str]]) -> list[tuple[str | None, str | None]]:
+    """What the user said and what was answered, turn by turn; system messages are no turn."""
+    said = [(role == "assistant", text) for role, text in messages if role in {"user", "assistant"}]
+    sides = [
+        (answer, "\n\n".join(text for _, text in some)) for answer, some in groupby(said, lambda one: one[0])
+    ]
+    turns: list[tuple[str | None, str | None]] = []
+    for answer, text in sides:
+        if answer and turns and turns[-1][1] is None:
+            turns[-1] = (turns[-1][0], text)
+        else:
+            turns.append((None, text) if answer else (text, None))
+    if not turns:
+        raise InvalidArgumentError("There is no message of a user or an assistant.")
+    return turns
+
+
+def _moment(value: object) -> datetime | None:
+    try:
+        return None if value is None else datetime.fromtimestamp(float(cast("float", value)), UTC)
+    except (TypeError, ValueError, OverflowError, OSError) as error:
+        raise InvalidArgumentError("`timestamp` must be in seconds since 1970.") from error
+
+
+# -- what a memory looks like ----------------------------------------------------------------------------------------------
+
+
+def _shape(record_id: str, text: str, user: str, about: Mapping[str, Any]) -> dict[str, Any]:
+    kind, _, name = user.partition(":")
+    other = f"{kind}_id" if name and f"{kind}_id" in _ENTITIES else None
+    return {
+        "id": record_id,
+        "memory": text,
+        "user_id": None if other else user,
+        "agent_id": None,
+        "app_id": None,
+        "run_id": None,
+        **({other: name} if other else {}),
+        "hash": hashlib.md5(text.encode(), usedforsecurity=False).hexdigest(),
+        "metadata": None,
+        "categories": [],
+        "expiration_date": None,
+        **{name: value for name, value in about.items() if value is not None},
+    }
+
+
+def _result(entry: Entry) -> dict[str, Any]:
+    fact = entry.fact
+    about = {
+        **entry.attributes,
+        "agent_id": fact.agent,
+        "app_id": fact.project,
+        "categories": [fact.category] if fact.category else None,
+        "created_at": _time(entry.created),
+        "updated_at": _time(entry.updated),
+    }
+    return _shape(entry.id, fact.text, entry.user, about)
+
+
+def _turn_result(turn: Turn) -> dict[str, Any]:
+    times = {"created_at": _time(turn.at), "updated_at": _time(turn.created)}
+    where = json.dumps([turn.scope.user, turn.scope.conversation, turn.seq]).encode()
+    record_id = _TURN + base64.urlsafe_b64encode(where).decode().rstrip("=")
+    return _shape(record_id, turn.user or "", turn.scope.user or "", {**turn.metadata, **times})
+
+
+def _time(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat()
+
+
+async def _turn(asked: Asked, record_id: str) -> Turn:
+    encoded = record_id.removeprefix(_TURN)
+    try:
+        user, conversation, seq = json.loads(base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)))
+        scope = Scope(asked.tenant, asked.memories.owner(user).user, conversation)
+        query = EntryQuery(scope, frozenset({"turn"}), ENDED, after_seq=int(seq) - 1, limit=1)
+    except (ValueError, TypeError, binascii.Error) as error:
+        raise NotFoundError(f"There is no memory {record_id!r}.") from error
+    found = await asked.memory.engine.store.reader.entries(query)
+    if not found or not isinstance(found[0], Turn) or found[0].seq != seq:
+        raise NotFoundError(f"There is no memory {record_id!r}.")
+    return found[0]
+
+
+# -- reading -------------------------------------------------------------------------------------------------------------
+
+
+async def _users(asked: Asked, filters: object) -> list[str]:
+    """The users that a filter can mean."""
+    if not isinstance(filters, Mapping) or not filters:
+        raise InvalidArgumentError(f"`filters` must name at least one of {', '.join(_ENTITIES)}.")
+    named = values_of(filters, "user_id")
+    if named:
+        return [asked.memories.owner(user).user or "" for user in named]
+    return await asked.memories.owners()
+
+
+def _passes(asked: Asked, record: Mapping[str, Any]) -> bool:
+    fields = asked.fields
+    expires = record.get("expiration_date")
+    if expires and not fields.get("show_expired"):
+        with suppress(ValueError, TypeError):
+            if date.fromisoformat(str(expires)[:10]) < asked.memory.engine.clock.now().date():
+                return False
+    wanted = fields.get("categories")
+    if wanted and not set(wanted) & set(record["categories"]):
+        return False
+    start, end = text_in(fields, "start_date"), text_in(fields, "end_date")
+    made = record["created_at"]
+    if (start and made < start) or (end and made[: len(end)] > end):
+        return False
+    return matches(fields.get("filters"), record)
+
+
+async def _unlearned(asked: Asked, users: Sequence[str], known: set[str | None]) -> list[dict[str, Any]]:
+    """Added turns from which no fact was learnt, newest first."""
+    found: list[Turn] = []
+    for user in users:
+        heads = await asked.memory.conversations(user_id=user, tenant=asked.tenant, limit=_MAX_PAGE)
+        for head in heads:
+            if not (head.scope.conversation or "").startswith(f"{_CONVERSATION}/{user}"):
+                continue
+            query = EntryQuery(head.scope, frozenset({"turn"}), ENDED, limit=_MAX_PAGE)
+            turns = await asked.memory.engine.store.reader.entries(query)
+            found += [one for one in turns if isinstance(one, Turn) and one.user and one.id not in known]
+    return [_turn_result(turn) for turn in sorted(found, key=lambda turn: turn.at, reverse=True)]
+
+
+async def _list(asked: Asked) -> Answer:
+    users = await _users(asked, asked.fields.get("filters"))
+    entries = await asked.memories.of(users)
+    known = {entry.fact.source_turn for entry in entries}
+    listed = [_result(entry) for entry in reversed(entries)] + await _unlearned(asked, users, known)
+    kept = [one for one in listed if _passes(asked, one)]
+    given = {**asked.fields, **asked.query}
+    page, size = count_in(given, "page", 1, 10**9), count_in(given, "page_size", 100, _MAX_PAGE)
+    shown = kept[(page - 1) * size : page * size]
+    link = f"{Mem0.prefix}/v3/memories/?page={{}}&page_size={size}"
+    more = page * size < len(kept)
+    return Answer(
+        {
+            "count": len(kept),
+            "next": link.format(page + 1) if more else None,
+            "previous": link.format(page - 1) if page > 1 else None,
+            "results": cast("JsonValue", shown),
+        }
+    )
+
+
+async def _search(asked: Asked) -> Answer:
+    query, fields = required(asked.fields, "query"), asked.fields
+    users = await _users(asked, fields.get("filters"))
+    most = count_in(fields, "top_k", count_in(fields, "limit", 10, _MAX_PAGE), _MAX_PAGE)
+    threshold = fields.get("threshold")
+    if threshold is not None and not isinstance(threshold, int | float):
+        raise InvalidArgumentError("`threshold` must be a number.")
+    entries = [entry for entry in await asked.memories.of(users) if _passes(asked, _result(entry))]
+    found = [
+        {**_result(entry), "score": round(score, 4)}
+        for entry, score in await asked.memories.ranked(query, entries)
+    ]
+    known = {entry.fact.source_turn for entry in entries}
+    for user in users:
+        hits = await asked.memory.recall(query, user_id=user, tenant=asked.tenant, limit=most)
+        found += [one for hit in hits if (one := _hit_result(asked, hit, known)) is not None]
+    ordered = sorted(found, key=lambda one: -one["score"])
+    kept = [one for one in ordered if threshold is None or one["score"] >= threshold]
+    return Answer({"results": cast("JsonValue", kept[:most])})
+
+
+def _hit_result(asked: Asked, hit: Hit, known: set[str | None]) -> dict[str, Any] | None:
+    turn = hit.turn
+    conversation = turn.scope.conversation or ""
+    if turn.id in known or not turn.user or not conversation.startswith(f"{_CONVERSATION}/"):
+        return None
+    found = {**_turn_result(turn), "score": round(min(1.0, max(0.0, hit.score)), 4)}
+    return found if _passes(asked, found) else None
+
+
+async def _get(asked: Asked, memory_id: str) -> Answer:
+    if memory_id.startswith(_TURN):
+        return Answer(_turn_result(await _turn(asked, memory_id)))
+    return Answer(_result(await asked.memories.get(memory_id)))
+
+
+async def _history(asked: Asked, memory_id: str) -> Answer:
+    if memory_id.startswith(_TURN):
+        turn = await _turn(asked, memory_id)
+        changes = [(None, turn.user, turn.at)]
+    else:
+        changes = list(await asked.memories.history(memory_id))
+    events = {True: "ADD", False: "UPDATE"}
+    told = [
+        {
+            "id": f"{memory_id}:{place}",
+            "memory_id": memory_id,
+            "old_memory": before,
+            "new_memory": after,
+            "event": "DELETE" if after is None else events[before is None],
+            "created_at": _time(at),
+            "updated_at": _time(at),
+        }
+        for place, (before, after, at) in enumerate(changes)
+    ]
+    return Answer(cast("JsonValue", told))
+
+
+# -- changing ------------------------------------------------------------------------------------------------------------
+
+
+async def _update(asked: Asked, memory_id: str) -> Answer:
+    return Answer(_result(await _updated(asked, memory_id, asked.fields)))
+
+
+async def _updated(asked: Asked, memory_id: str, fields: Mapping[str, Any]) -> Entry:
+    if memory_id.startswith(_TURN):
+        raise UnsupportedError("This memory is what the user said: it can be deleted, not changed.")
+    text, attributes = text_in(fields, "text"), None
+    changed = {name: fields[name] for name in ("metadata", "expiration_date") if name in fields}
+    if changed:
+        held = (await asked.memories.get(memory_id)).attributes
+        attributes = {name: value for name, value in {**held, **changed}.items() if value is not None}
+    if text is None and attributes is None:
+        raise InvalidArgumentError("Give at least one of text, metadata and expiration_date.")
+    return await asked.memories.update(memory_id, text, attributes)
+
+
+async def _remove(asked: Asked, memory_id: str) -> None:
+    if memory_id.startswith(_TURN):
+        turn = await _turn(asked, memory_id)
+        await asked.memory.forget(
+            conversation_id=turn.scope.conversation, tenant=asked.tenant, turn_id=turn.id
+        )
+        return
+    entry = await asked.memories.delete(memory_id)
+    if asked.query.get("delete_linked", "").lower() == "true" and entry.fact.supersedes is not None:
+        with suppress(NotFoundError):
+            await _remove(asked, entry.fact.supersedes)
+
+
+async def _delete(asked: Asked, memory_id: str) -> Answer:
+    await _remove(asked, memory_id)
+    return Answer({"message": "Memory deleted successfully!"})
+
+
+async def _delete_all(asked: Asked) -> Answer:
+    given = {name: value for name in _ENTITIES if (value := {**asked.fields, **asked.query}.get(name))}
+    if not given:
+        given = cast("dict[str, Any]", asked.fields.get("filters") or {})
+    users = [_Owner.of(asked).user] if not given.get("user_id") else [given["user_id"]]
+    entries = await asked.memories.of(users)
+    known = {entry.fact.source_turn for entry in entries}
+    listed = [_result(entry) for entry in entries] + await _unlearned(asked, users, known)
+    for one in listed:
+        if matches(given, one):
+            await _remove(asked, one["id"])
+    return Answer({"message": "Memories deleted successfully!"})
+
+
+async def _batch_update(asked: Asked) -> Answer:
+    memories = _batch(asked)
+    for one in memories:
+        await _updated(asked, required(one, "memory_id"), one)
+    return Answer({"message": f"Successfully updated {len(memories)} memories"})
+
+
+async def _batch_delete(asked: Asked) -> Answer:
+    memories = _batch(asked)
+    for one in memories:
+        await _remove(asked, required(one, "memory_id"))
+    return Answer({"message": f"Successfully deleted {len(memories)} memories"})
+
+
+def _batch(asked: Asked) -> list[Mapping[str, Any]]:
+    given = asked.fields.get("memories")
+    if not isinstance(given, list) or not all(isinstance(one, Mapping) for one in cast("list[Any]", given)):
+        raise InvalidArgumentError("`memories` must be a list of objects with `memory_id`.")
+    return cast("list[Mapping[str, Any]]", given)
+
+
+# -- entities ------------------------------------------------------------------------------------------------------------
+
+
+async def _entities(asked: Asked) -> Answer:
+    found: list[dict[str, Any]] = []
+    for user in await asked.memories.owners():
+        entries = await asked.memories.of([user])
+        kind, _, name = user.partition(":")
+        other = bool(name) and f"{kind}_id" in _ENTITIES
+        times = {
+            "created_at": _time(min(entry.created for entry in entries)) if entries else None,
+            "updated_at": _time(max(entry.updated for entry in entries)) if entries else None,
+        }
+        found.append(
+            {
+                "id": user,
+                "type": kind if other else "user",
+                "name": name if other else user,
+                "total_memories": len(entries),
+                **times,
+            }
+        )
+    return Answer({"count": len(found), "next": None, "previous": None, "results": cast("JsonValue", found)})
+
+
+async def _delete_entity(asked: Asked, kind: str, name: str) -> Answer:
+    """Erased for good, and not only retracted: this is what mem0 offers for a user who wants to be forgotten."""
+    user = name if kind == "user" else f"{kind}:{name}"
+    await asked.memory.forget(user_id=asked.memories.owner(user).user, tenant=asked.tenant)
+    return Answer({"message": "Entity deleted successfully!"})
+
+
+async def _ping(asked: Asked) -> Answer:
+    asked.memory.engine.check_open()
+    return Answer({"status": "ok", "org_id": None, "project_id": None, "user_email": None})
+
+
+async def _unsupported(asked: Asked, **_: str) -> Answer:
+    raise UnsupportedError(
+        "Pagefile has no such resource. Exports: `pagefile export`; settings: pagefile.toml; "
+        "what differs from mem0 is in docs/howto/coming-from-other-memories.md."
+    )
+
+
+class Mem0(Api):
+    prefix = "/mem0"
+    routes: ClassVar[Mapping[str, Handler]] = {
+        "GET /v1/ping": _ping,
+        "POST /v3/memories/add": _add,
+        "POST /v1/memories": _add,
+        "POST /v3/memories/search": _search,
+        "POST /v2/memories/search": _search,
+        "POST /v3/memories": _list,
+        "POST /v2/memories": _list,
+        "DELETE /v1/memories": _delete_all,
+        "GET /v1/memories/{memory_id}": _get,
+        "PUT /v1/memories/{memory_id}": _update,
+        "DELETE /v1/memories/{memory_id}": _delete,
+        "GET /v1/memories/{memory_id}/history": _history,
+        "PUT /v1/batch": _batch_update,
+        "DELETE /v1/batch": _batch_delete,
+        "GET /v1/entities": _entities,
+        "DELETE /v2/entities/{kind}/{name}": _delete_entity,
+        "GET /v2/entities/user/{name}/profile": _unsupported,
+        "POST /v1/exports": _unsupported,
+        "POST /v1/exports/get": _unsupported,
+        "POST /v1/feedback": _unsupported,
+        "POST /v1/summary": _unsupported,
+        "POST /v2/profiles/jobs": _unsupported,
+        "GET /v2/profiles/settings": _unsupported,
+        "PATCH /v2/profiles/settings": _unsupported,
+    }
