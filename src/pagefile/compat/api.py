@@ -9,6 +9,7 @@ from pagefile.compat.memories import Memories
 from pagefile.engine import Memory
 from pagefile.errors import InvalidArgumentError, PagefileError
 from pagefile.records import JsonValue
+from pagefile.shapes.skeleton import as_object
 
 
 class UnsupportedError(InvalidArgumentError):
@@ -37,11 +38,10 @@ class Asked:
     @property
     def fields(self) -> Mapping[str, Any]:
         """The JSON object that was sent."""
-        if self.body is None:
-            return {}
-        if not isinstance(self.body, Mapping):
+        found = as_object({} if self.body is None else self.body)
+        if found is None:
             raise InvalidArgumentError("The body must be a JSON object.")
-        return self.body
+        return found
 
 
 class Answer(NamedTuple):

@@ -5,12 +5,11 @@ nothing was learnt is found as a memory, too, in the user's own words: what was 
 """
 
 import base64
-import binascii
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from itertools import groupby
 from typing import Any, ClassVar, cast
@@ -19,17 +18,22 @@ from uuid import uuid4
 from pagefile.compat.api import Answer, Api, Asked, Handler, UnsupportedError, count_in, required, text_in
 from pagefile.compat.filters import matches, values_of
 from pagefile.compat.memories import Entry
+from pagefile.engine import Memory
 from pagefile.errors import InvalidArgumentError, NotFoundError
-from pagefile.ports import ENDED, EntryQuery
-from pagefile.records import Hit, JsonValue, Scope, Turn
+from pagefile.models.extractors import RuleExtractor
+from pagefile.ports import EntryQuery
+from pagefile.records import JsonValue, Scope, Status, Turn, checked_id
+from pagefile.shapes.skeleton import as_list, as_object
 from pagefile.tiers.fact_book import Draft
-from pagefile.tiers.facts import Facts
+from pagefile.tiers.facts import FactExtraction, Facts
 
 _ENTITIES = ("user_id", "agent_id", "app_id", "run_id")
 _MAX_PAGE = 1_000
 #: Conversations that hold what was added.
 _CONVERSATION = "mem0"
 _TURN = "turn_"
+#: An erased turn is not done.
+_DONE: frozenset[Status] = frozenset({"done"})
 #: Attributes that the answers have beside `metadata`.
 _OWN = ("run_id", "expiration_date")
 
@@ -45,8 +49,7 @@ class _Owner:
 
     @classmethod
     def of(cls, asked: Asked) -> "_Owner":
-        filters = asked.fields.get("filters")
-        given = {**(filters if isinstance(filters, Mapping) else {}), **asked.query, **asked.fields}
+        given = {**(as_object(asked.fields.get("filters")) or {}), **asked.query, **asked.fields}
         named = {name: text_in(given, name) for name in _ENTITIES}
         if not any(named.values()):
             named["user_id"] = asked.user
@@ -74,13 +77,13 @@ class _Owner:
 async def _add(asked: Asked) -> Answer:
     fields, owner = asked.fields, _Owner.of(asked)
     messages = _messages(fields.get("messages"))
-    metadata = fields.get("metadata") or {}
-    if not isinstance(metadata, Mapping):
+    metadata = as_object(fields.get("metadata") or {})
+    if metadata is None:
         raise InvalidArgumentError("`metadata` must be an object.")
     own = {
         name: value for name in _OWN if (value := fields.get(name) or getattr(owner, name, None)) is not None
     }
-    attributes: dict[str, JsonValue] = {**own, **({"metadata": dict(metadata)} if metadata else {})}
+    attributes: dict[str, JsonValue] = {**own, **({"metadata": metadata} if metadata else {})}
     if fields.get("infer") is False:
         results = [
             _result(await asked.memories.add(owner.user, _draft(owner, text), attributes))
@@ -94,18 +97,19 @@ async def _add(asked: Asked) -> Answer:
 
 def _messages(given: object) -> list[tuple[str, str]]:
     """Roles and texts."""
-    listed = [{"role": "user", "content": given}] if isinstance(given, str) else given
-    if not isinstance(listed, Sequence) or not listed:
+    listed = as_list([{"role": "user", "content": given}] if isinstance(given, str) else given)
+    if not listed:
         raise InvalidArgumentError("`messages` must be a list of messages, each with `role` and `content`.")
     found: list[tuple[str, str]] = []
-    for one in cast("Sequence[Any]", listed):
-        content = one.get("content") if isinstance(one, Mapping) else None
-        if isinstance(content, Sequence) and not isinstance(content, str):
-            parts = [part for part in cast("Sequence[Any]", content) if isinstance(part, Mapping)]
-            content = "\n".join(str(part["text"]) for part in parts if part.get("type") == "text")
+    for one in listed:
+        message = as_object(one) or {}
+        content = message.get("content")
+        if (parts := as_list(content)) is not None:
+            objects = [part for given in parts if (part := as_object(given)) is not None]
+            content = "\n".join(str(part["text"]) for part in objects if part.get("type") == "text")
         if not isinstance(content, str) or not content.strip():
             raise InvalidArgumentError("Every message needs `role` and a `content` with text.")
-        found.append((str(one.get("role") or "user"), content))
+        found.append((str(message.get("role") or "user"), content))
     return found
 
 
@@ -125,18 +129,25 @@ async def _learned(
     about = {"agent_id": owner.agent_id, "app_id": owner.app_id, **attributes}
     metadata = {name: value for name, value in about.items() if value is not None}
     for user, assistant in _exchanges(messages):
-        turns.append(await chat.record(user, assistant, at=at, metadata=metadata))
-    extraction = asked.memory.engine.tier(Facts).extraction
-    if extraction is not None:
-        await extraction.learn(turns[0].scope)
+        turns.append(await chat.record(user, assistant, id=_turn_id(owner), at=at, metadata=metadata))
+    await _extraction(asked.memory).learn(turns[0].scope)
     ids = {turn.id for turn in turns}
     entries = [one for one in await asked.memories.of([owner.user]) if one.fact.source_turn in ids]
     for entry in entries:
         if attributes:
             await asked.memories.annotate(owner.user, entry.id, {**entry.attributes, **attributes})
-    known = {entry.fact.source_turn for entry in entries}
+    known = await asked.memories.read_turns([owner.user])
     rest = [_turn_result(turn) for turn in turns if turn.id not in known and turn.user]
     return [*(_result(entry) for entry in entries), *rest]
+
+
+def _extraction(memory: Memory) -> FactExtraction:
+    """What reads turns for facts: whoever calls `add` asks for it, even where the settings leave it out."""
+    engine = memory.engine
+    tier, store = engine.tier(Facts), engine.store
+    if tier.extraction is not None:
+        return tier.extraction
+    return FactExtraction(tier.book, store.reader, store.watermarks, engine.meter, RuleExtractor())
 
 
 def _exchanges(messages: Sequence[tuple[str, str]]) -> list[tuple[str | None, str | None]]:
@@ -200,27 +211,42 @@ def _result(entry: Entry) -> dict[str, Any]:
 
 def _turn_result(turn: Turn) -> dict[str, Any]:
     times = {"created_at": _time(turn.at), "updated_at": _time(turn.created)}
-    where = json.dumps([turn.scope.user, turn.scope.conversation, turn.seq]).encode()
-    record_id = _TURN + base64.urlsafe_b64encode(where).decode().rstrip("=")
-    return _shape(record_id, turn.user or "", turn.scope.user or "", {**turn.metadata, **times})
+    return _shape(turn.id, turn.user or "", turn.scope.user or "", {**turn.metadata, **times})
+
+
+def _turn_id(owner: _Owner) -> str:
+    """An id that leads to the conversation: mem0 asks for a memory by its id alone."""
+    where = json.dumps([owner.user, owner.conversation, uuid4().hex]).encode()
+    return _TURN + base64.urlsafe_b64encode(where).decode().rstrip("=")
 
 
 def _time(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat()
 
 
-async def _turn(asked: Asked, record_id: str) -> Turn:
-    encoded = record_id.removeprefix(_TURN)
+async def _turn(asked: Asked, turn_id: str) -> Turn:
+    encoded = turn_id.removeprefix(_TURN)
     try:
-        user, conversation, seq = json.loads(base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)))
-        scope = Scope(asked.tenant, asked.memories.owner(user).user, conversation)
-        query = EntryQuery(scope, frozenset({"turn"}), ENDED, after_seq=int(seq) - 1, limit=1)
-    except (ValueError, TypeError, binascii.Error) as error:
-        raise NotFoundError(f"There is no memory {record_id!r}.") from error
-    found = await asked.memory.engine.store.reader.entries(query)
-    if not found or not isinstance(found[0], Turn) or found[0].seq != seq:
-        raise NotFoundError(f"There is no memory {record_id!r}.")
-    return found[0]
+        user, conversation, _ = json.loads(base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)))
+        scope = Scope(asked.tenant, asked.memories.owner(user).user, checked_id(conversation, "conversation"))
+    except (ValueError, TypeError) as error:
+        raise NotFoundError(f"There is no memory {turn_id!r}.") from error
+    for turn in await _turns(asked, scope):
+        if turn.id == turn_id:
+            return turn
+    raise NotFoundError(f"There is no memory {turn_id!r}.")
+
+
+async def _turns(asked: Asked, scope: Scope) -> list[Turn]:
+    """The turns of a conversation that were added here."""
+    found: list[Turn] = []
+    query = EntryQuery(scope, frozenset({"turn"}), _DONE, limit=_MAX_PAGE)
+    while True:
+        entries = await asked.memory.engine.store.reader.entries(query)
+        found += [one for one in entries if isinstance(one, Turn) and one.id.startswith(_TURN) and one.user]
+        if len(entries) < _MAX_PAGE:
+            return found
+        query = replace(query, after_seq=entries[-1].seq or 0)
 
 
 # -- reading -------------------------------------------------------------------------------------------------------------
@@ -228,7 +254,7 @@ async def _turn(asked: Asked, record_id: str) -> Turn:
 
 async def _users(asked: Asked, filters: object) -> list[str]:
     """The users that a filter can mean."""
-    if not isinstance(filters, Mapping) or not filters:
+    if not as_object(filters):
         raise InvalidArgumentError(f"`filters` must name at least one of {', '.join(_ENTITIES)}.")
     named = values_of(filters, "user_id")
     if named:
@@ -253,25 +279,22 @@ def _passes(asked: Asked, record: Mapping[str, Any]) -> bool:
     return matches(fields.get("filters"), record)
 
 
-async def _unlearned(asked: Asked, users: Sequence[str], known: set[str | None]) -> list[dict[str, Any]]:
+async def _unlearned(asked: Asked, users: Sequence[str]) -> list[dict[str, Any]]:
     """Added turns from which no fact was learnt, newest first."""
     found: list[Turn] = []
+    known = await asked.memories.read_turns(users)
     for user in users:
         heads = await asked.memory.conversations(user_id=user, tenant=asked.tenant, limit=_MAX_PAGE)
         for head in heads:
-            if not (head.scope.conversation or "").startswith(f"{_CONVERSATION}/{user}"):
-                continue
-            query = EntryQuery(head.scope, frozenset({"turn"}), ENDED, limit=_MAX_PAGE)
-            turns = await asked.memory.engine.store.reader.entries(query)
-            found += [one for one in turns if isinstance(one, Turn) and one.user and one.id not in known]
+            if (head.scope.conversation or "").startswith(f"{_CONVERSATION}/{user}"):
+                found += [turn for turn in await _turns(asked, head.scope) if turn.id not in known]
     return [_turn_result(turn) for turn in sorted(found, key=lambda turn: turn.at, reverse=True)]
 
 
 async def _list(asked: Asked) -> Answer:
     users = await _users(asked, asked.fields.get("filters"))
     entries = await asked.memories.of(users)
-    known = {entry.fact.source_turn for entry in entries}
-    listed = [_result(entry) for entry in reversed(entries)] + await _unlearned(asked, users, known)
+    listed = [_result(entry) for entry in reversed(entries)] + await _unlearned(asked, users)
     kept = [one for one in listed if _passes(asked, one)]
     given = {**asked.fields, **asked.query}
     page, size = count_in(given, "page", 1, 10**9), count_in(given, "page_size", 100, _MAX_PAGE)
@@ -297,25 +320,20 @@ async def _search(asked: Asked) -> Answer:
         raise InvalidArgumentError("`threshold` must be a number.")
     entries = [entry for entry in await asked.memories.of(users) if _passes(asked, _result(entry))]
     found = [
-        {**_result(entry), "score": round(score, 4)}
+        {**_result(entry), "score": _score(score)}
         for entry, score in await asked.memories.ranked(query, entries)
     ]
-    known = {entry.fact.source_turn for entry in entries}
-    for user in users:
+    said = {one["id"]: one for one in await _unlearned(asked, users) if _passes(asked, one)}
+    for user in users if said else ():
         hits = await asked.memory.recall(query, user_id=user, tenant=asked.tenant, limit=most)
-        found += [one for hit in hits if (one := _hit_result(asked, hit, known)) is not None]
+        found += [{**said[hit.id], "score": _score(hit.score)} for hit in hits if hit.id in said]
     ordered = sorted(found, key=lambda one: -one["score"])
     kept = [one for one in ordered if threshold is None or one["score"] >= threshold]
     return Answer({"results": cast("JsonValue", kept[:most])})
 
 
-def _hit_result(asked: Asked, hit: Hit, known: set[str | None]) -> dict[str, Any] | None:
-    turn = hit.turn
-    conversation = turn.scope.conversation or ""
-    if turn.id in known or not turn.user or not conversation.startswith(f"{_CONVERSATION}/"):
-        return None
-    found = {**_turn_result(turn), "score": round(min(1.0, max(0.0, hit.score)), 4)}
-    return found if _passes(asked, found) else None
+def _score(value: float) -> float:
+    return round(min(1.0, max(0.0, value)), 4)
 
 
 async def _get(asked: Asked, memory_id: str) -> Answer:
@@ -390,8 +408,7 @@ async def _delete_all(asked: Asked) -> Answer:
         given = cast("dict[str, Any]", asked.fields.get("filters") or {})
     users = [_Owner.of(asked).user] if not given.get("user_id") else [given["user_id"]]
     entries = await asked.memories.of(users)
-    known = {entry.fact.source_turn for entry in entries}
-    listed = [_result(entry) for entry in entries] + await _unlearned(asked, users, known)
+    listed = [_result(entry) for entry in entries] + await _unlearned(asked, users)
     for one in listed:
         if matches(given, one):
             await _remove(asked, one["id"])
@@ -453,7 +470,8 @@ async def _delete_entity(asked: Asked, kind: str, name: str) -> Answer:
 
 async def _ping(asked: Asked) -> Answer:
     asked.memory.engine.check_open()
-    return Answer({"status": "ok", "org_id": None, "project_id": None, "user_email": None})
+    # The client refuses to start without an organisation and a project.
+    return Answer({"status": "ok", "org_id": "pagefile", "project_id": asked.tenant, "user_email": None})
 
 
 async def _unsupported(asked: Asked, **_: str) -> Answer:

@@ -87,6 +87,11 @@ class Memories:
                     found.append(Entry(first.id, fact, first.recorded, attributes.get(first.id) or {}))
         return sorted(found, key=lambda one: (one.created, one.id))
 
+    async def read_turns(self, users: Sequence[str]) -> set[str | None]:
+        """The turns from which anything was learnt, whatever became of it."""
+        listed = [await self.memory.facts(user, self.tenant, history=True) for user in users]
+        return {fact.source_turn for facts in listed for fact in facts}
+
     async def ranked(self, query: str, entries: Sequence[Entry]) -> list[tuple[Entry, float]]:
         """Entries that have to do with a query, best first, each with a score from 0 to 1."""
         tier, found = self.memory.engine.tier(Facts), list[tuple[Entry, float]]()
@@ -96,6 +101,8 @@ class Memories:
         topic = Topic(query, (), asked=True)
         for user, some in by_user.items():
             owner = self.owner(user)
+            # A window never waits for vectors; who searches does.
+            await tier.maintain(owner)
             held, by_fact = await tier.book.held(owner), {one.fact.id: one for one in some}
             facts = [one.fact for one in some if one.fact.id in held.facts]
             for one in await tier.ranked(held, facts, topic, owner, lambda _: None) if facts else ():

@@ -15,6 +15,7 @@ from pagefile.errors import ConflictError, InvalidArgumentError, NotFoundError, 
 from pagefile.ports import OWN_NAMESPACE, ItemWrite, Namespace
 from pagefile.record_json import to_json
 from pagefile.records import JsonValue, Scope, utc
+from pagefile.shapes.skeleton import as_object
 
 _STORES: Namespace = (OWN_NAMESPACE, "memory stores")
 MAX_CONTENT_BYTES = 102_400
@@ -174,11 +175,11 @@ async def _update(asked: Asked, store_id: str, memory_id: str) -> Answer:
     fields = asked.fields
     documents = await _Stores(asked).documents(store_id, change=True)
     before = await documents.get(memory_id)
-    condition = fields.get("precondition")
-    if condition is not None:
-        if not isinstance(condition, Mapping) or condition.get("type") != "content_sha256":
+    if fields.get("precondition") is not None:
+        condition = as_object(fields["precondition"]) or {}
+        if condition.get("type") != "content_sha256":
             raise InvalidArgumentError("`precondition` must have the type content_sha256.")
-        _check_digest(before, cast("Mapping[str, Any]", condition).get("content_sha256"))
+        _check_digest(before, condition.get("content_sha256"))
     content, path = text_in(fields, "content"), text_in(fields, "path")
     after = await documents.change(before, content=None if content is None else _content(content), path=path)
     return Answer(_memory(store_id, after, _view(asked, _BASIC)))
