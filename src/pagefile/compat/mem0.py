@@ -4,36 +4,25 @@
 nothing was learnt is found as a memory, too, in the user's own words: what was said is never out of reach for want of a model.
 """
 
-import base64
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from itertools import groupby
 from typing import Any, ClassVar, cast
 from uuid import uuid4
 
 from pagefile.compat.api import Answer, Api, Asked, Handler, UnsupportedError, count_in, required, text_in
 from pagefile.compat.filters import matches, values_of
 from pagefile.compat.memories import Entry
-from pagefile.engine import Memory
+from pagefile.compat.said import Said, exchanges, is_said
 from pagefile.errors import InvalidArgumentError, NotFoundError
-from pagefile.models.extractors import RuleExtractor
-from pagefile.ports import EntryQuery
-from pagefile.records import JsonValue, Scope, Status, Turn, checked_id
+from pagefile.records import JsonValue, Turn
 from pagefile.shapes.skeleton import as_list, as_object
 from pagefile.tiers.fact_book import Draft
-from pagefile.tiers.facts import FactExtraction, Facts
 
 _ENTITIES = ("user_id", "agent_id", "app_id", "run_id")
 _MAX_PAGE = 1_000
-#: Conversations that hold what was added.
-_CONVERSATION = "mem0"
-_TURN = "turn_"
-#: An erased turn is not done.
-_DONE: frozenset[Status] = frozenset({"done"})
 #: Attributes that the answers have beside `metadata`.
 _OWN = ("run_id", "expiration_date")
 
@@ -64,11 +53,6 @@ class _Owner:
             for name in _ENTITIES[1:]
             if (value := getattr(self, name)) is not None
         )
-
-    @property
-    def conversation(self) -> str:
-        run = () if self.run_id is None else (self.run_id,)
-        return "/".join((_CONVERSATION, self.user, *run))
 
 
 # -- adding --------------------------------------------------------------------------------------------------------------
@@ -120,51 +104,33 @@ def _draft(owner: _Owner, text: str) -> Draft:
 async def _learned(
     asked: Asked, owner: _Owner, messages: Sequence[tuple[str, str]], attributes: Mapping[str, JsonValue]
 ) -> list[dict[str, Any]]:
-    """Record the messages, read them for facts, and tell what was learnt; turns where nothing was."""
-    asked.memories.owner(owner.user)
-    chat = asked.memory.conversation(
-        owner.conversation, user_id=owner.user, tenant=asked.tenant, agent=owner.agent_id
-    )
-    at, turns = _moment(asked.fields.get("timestamp")), list[Turn]()
+    """Record the messages, and tell what was learnt; turns where nothing was."""
+    turns = exchanges(messages)
+    if not turns:
+        raise InvalidArgumentError("There is no message of a user or an assistant.")
     about = {"agent_id": owner.agent_id, "app_id": owner.app_id, **attributes}
     metadata = {name: value for name, value in about.items() if value is not None}
-    for user, assistant in _exchanges(messages):
-        turns.append(await chat.record(user, assistant, id=_turn_id(owner), at=at, metadata=metadata))
-    await _extraction(asked.memory).learn(turns[0].scope)
-    ids = {turn.id for turn in turns}
+    said = _said(asked)
+    written = await said.record(
+        owner.user,
+        said.conversation(owner.user, owner.run_id),
+        turns,
+        at=_moment(asked.fields.get("timestamp")),
+        agent=owner.agent_id,
+        metadata=metadata,
+    )
+    ids = {turn.id for turn in written}
     entries = [one for one in await asked.memories.of([owner.user]) if one.fact.source_turn in ids]
     for entry in entries:
         if attributes:
             await asked.memories.annotate(owner.user, entry.id, {**entry.attributes, **attributes})
     known = await asked.memories.read_turns([owner.user])
-    rest = [_turn_result(turn) for turn in turns if turn.id not in known and turn.user]
+    rest = [_turn_result(turn) for turn in written if turn.id not in known and turn.user]
     return [*(_result(entry) for entry in entries), *rest]
 
 
-def _extraction(memory: Memory) -> FactExtraction:
-    """What reads turns for facts: whoever calls `add` asks for it, even where the settings leave it out."""
-    engine = memory.engine
-    tier, store = engine.tier(Facts), engine.store
-    if tier.extraction is not None:
-        return tier.extraction
-    return FactExtraction(tier.book, store.reader, store.watermarks, engine.meter, RuleExtractor())
-
-
-def _exchanges(messages: Sequence[tuple[str, str]]) -> list[tuple[str | None, str | None]]:
-    """What the user said and what was answered, turn by turn; system messages are no turn."""
-    said = [(role == "assistant", text) for role, text in messages if role in {"user", "assistant"}]
-    sides = [
-        (answer, "\n\n".join(text for _, text in some)) for answer, some in groupby(said, lambda one: one[0])
-    ]
-    turns: list[tuple[str | None, str | None]] = []
-    for answer, text in sides:
-        if answer and turns and turns[-1][1] is None:
-            turns[-1] = (turns[-1][0], text)
-        else:
-            turns.append((None, text) if answer else (text, None))
-    if not turns:
-        raise InvalidArgumentError("There is no message of a user or an assistant.")
-    return turns
+def _said(asked: Asked) -> Said:
+    return Said(asked.memories, "mem0")
 
 
 def _moment(value: object) -> datetime | None:
@@ -214,39 +180,8 @@ def _turn_result(turn: Turn) -> dict[str, Any]:
     return _shape(turn.id, turn.user or "", turn.scope.user or "", {**turn.metadata, **times})
 
 
-def _turn_id(owner: _Owner) -> str:
-    """An id that leads to the conversation: mem0 asks for a memory by its id alone."""
-    where = json.dumps([owner.user, owner.conversation, uuid4().hex]).encode()
-    return _TURN + base64.urlsafe_b64encode(where).decode().rstrip("=")
-
-
 def _time(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat()
-
-
-async def _turn(asked: Asked, turn_id: str) -> Turn:
-    encoded = turn_id.removeprefix(_TURN)
-    try:
-        user, conversation, _ = json.loads(base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)))
-        scope = Scope(asked.tenant, asked.memories.owner(user).user, checked_id(conversation, "conversation"))
-    except (ValueError, TypeError) as error:
-        raise NotFoundError(f"There is no memory {turn_id!r}.") from error
-    for turn in await _turns(asked, scope):
-        if turn.id == turn_id:
-            return turn
-    raise NotFoundError(f"There is no memory {turn_id!r}.")
-
-
-async def _turns(asked: Asked, scope: Scope) -> list[Turn]:
-    """The turns of a conversation that were added here."""
-    found: list[Turn] = []
-    query = EntryQuery(scope, frozenset({"turn"}), _DONE, limit=_MAX_PAGE)
-    while True:
-        entries = await asked.memory.engine.store.reader.entries(query)
-        found += [one for one in entries if isinstance(one, Turn) and one.id.startswith(_TURN) and one.user]
-        if len(entries) < _MAX_PAGE:
-            return found
-        query = replace(query, after_seq=entries[-1].seq or 0)
 
 
 # -- reading -------------------------------------------------------------------------------------------------------------
@@ -279,22 +214,12 @@ def _passes(asked: Asked, record: Mapping[str, Any]) -> bool:
     return matches(fields.get("filters"), record)
 
 
-async def _unlearned(asked: Asked, users: Sequence[str]) -> list[dict[str, Any]]:
-    """Added turns from which no fact was learnt, newest first."""
-    found: list[Turn] = []
-    known = await asked.memories.read_turns(users)
-    for user in users:
-        heads = await asked.memory.conversations(user_id=user, tenant=asked.tenant, limit=_MAX_PAGE)
-        for head in heads:
-            if (head.scope.conversation or "").startswith(f"{_CONVERSATION}/{user}"):
-                found += [turn for turn in await _turns(asked, head.scope) if turn.id not in known]
-    return [_turn_result(turn) for turn in sorted(found, key=lambda turn: turn.at, reverse=True)]
-
-
 async def _list(asked: Asked) -> Answer:
     users = await _users(asked, asked.fields.get("filters"))
     entries = await asked.memories.of(users)
-    listed = [_result(entry) for entry in reversed(entries)] + await _unlearned(asked, users)
+    listed = [_result(entry) for entry in reversed(entries)] + [
+        _turn_result(turn) for turn in await _said(asked).of(users)
+    ]
     kept = [one for one in listed if _passes(asked, one)]
     given = {**asked.fields, **asked.query}
     page, size = count_in(given, "page", 1, 10**9), count_in(given, "page_size", 100, _MAX_PAGE)
@@ -320,31 +245,28 @@ async def _search(asked: Asked) -> Answer:
         raise InvalidArgumentError("`threshold` must be a number.")
     entries = [entry for entry in await asked.memories.of(users) if _passes(asked, _result(entry))]
     found = [
-        {**_result(entry), "score": _score(score)}
+        {**_result(entry), "score": round(score, 4)}
         for entry, score in await asked.memories.ranked(query, entries)
     ]
-    said = {one["id"]: one for one in await _unlearned(asked, users) if _passes(asked, one)}
-    for user in users if said else ():
-        hits = await asked.memory.recall(query, user_id=user, tenant=asked.tenant, limit=most)
-        found += [{**said[hit.id], "score": _score(hit.score)} for hit in hits if hit.id in said]
+    turns = [turn for turn in await _said(asked).of(users) if _passes(asked, _turn_result(turn))]
+    found += [
+        {**_turn_result(turn), "score": round(score, 4)}
+        for turn, score in await _said(asked).ranked(query, turns, most)
+    ]
     ordered = sorted(found, key=lambda one: -one["score"])
     kept = [one for one in ordered if threshold is None or one["score"] >= threshold]
     return Answer({"results": cast("JsonValue", kept[:most])})
 
 
-def _score(value: float) -> float:
-    return round(min(1.0, max(0.0, value)), 4)
-
-
 async def _get(asked: Asked, memory_id: str) -> Answer:
-    if memory_id.startswith(_TURN):
-        return Answer(_turn_result(await _turn(asked, memory_id)))
+    if is_said(memory_id):
+        return Answer(_turn_result(await _said(asked).get(memory_id)))
     return Answer(_result(await asked.memories.get(memory_id)))
 
 
 async def _history(asked: Asked, memory_id: str) -> Answer:
-    if memory_id.startswith(_TURN):
-        turn = await _turn(asked, memory_id)
+    if is_said(memory_id):
+        turn = await _said(asked).get(memory_id)
         changes = [(None, turn.user, turn.at)]
     else:
         changes = list(await asked.memories.history(memory_id))
@@ -372,7 +294,7 @@ async def _update(asked: Asked, memory_id: str) -> Answer:
 
 
 async def _updated(asked: Asked, memory_id: str, fields: Mapping[str, Any]) -> Entry:
-    if memory_id.startswith(_TURN):
+    if is_said(memory_id):
         raise UnsupportedError("This memory is what the user said: it can be deleted, not changed.")
     text, attributes = text_in(fields, "text"), None
     changed = {name: fields[name] for name in ("metadata", "expiration_date") if name in fields}
@@ -385,11 +307,8 @@ async def _updated(asked: Asked, memory_id: str, fields: Mapping[str, Any]) -> E
 
 
 async def _remove(asked: Asked, memory_id: str) -> None:
-    if memory_id.startswith(_TURN):
-        turn = await _turn(asked, memory_id)
-        await asked.memory.forget(
-            conversation_id=turn.scope.conversation, tenant=asked.tenant, turn_id=turn.id
-        )
+    if is_said(memory_id):
+        await _said(asked).forget(memory_id)
         return
     entry = await asked.memories.delete(memory_id)
     if asked.query.get("delete_linked", "").lower() == "true" and entry.fact.supersedes is not None:
@@ -408,7 +327,9 @@ async def _delete_all(asked: Asked) -> Answer:
         given = cast("dict[str, Any]", asked.fields.get("filters") or {})
     users = [_Owner.of(asked).user] if not given.get("user_id") else [given["user_id"]]
     entries = await asked.memories.of(users)
-    listed = [_result(entry) for entry in entries] + await _unlearned(asked, users)
+    listed = [_result(entry) for entry in entries] + [
+        _turn_result(turn) for turn in await _said(asked).of(users)
+    ]
     for one in listed:
         if matches(given, one):
             await _remove(asked, one["id"])
