@@ -9,6 +9,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Send
 from starlette.types import Scope as AsgiScope
 
+from pagefile.compat.agent_memory import AgentMemory
 from pagefile.compat.api import Answer, Api, Asked, UnsupportedError
 from pagefile.compat.mem0 import Mem0
 from pagefile.compat.memory_stores import MemoryStores
@@ -17,7 +18,7 @@ from pagefile.records import DEFAULT_TENANT
 from pagefile.service.auth import open_memory, principal_of
 from pagefile.service.problems import problem_of
 
-_APIS: tuple[type[Api], ...] = (Mem0, MemoryStores)
+_APIS: tuple[type[Api], ...] = (Mem0, AgentMemory, MemoryStores)
 _NOT_IMPLEMENTED = 501
 
 
