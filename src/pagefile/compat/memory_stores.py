@@ -22,6 +22,7 @@ MAX_CONTENT_BYTES = 102_400
 _MAX_NAME, _MAX_DESCRIPTION = 255, 1_024
 _MAX_PAIRS, _MAX_KEY, _MAX_VALUE = 16, 64, 512
 _PAGE, _MAX_PAGE, _MAX_FULL = 20, 100, 20
+_MAX_DIGITS = 10
 _FULL, _BASIC = "full", "basic"
 
 
@@ -198,9 +199,10 @@ async def _list(asked: Asked, store_id: str) -> Answer:
     prefix, view = asked.query.get("path_prefix", "/"), _view(asked, _BASIC)
     if not prefix.startswith("/") or not prefix.endswith("/"):
         raise InvalidArgumentError("`path_prefix` must begin and end with /.")
-    depth = int(asked.query["depth"]) if asked.query.get("depth", "0").isdecimal() else -1
-    if depth < 0:
+    given = asked.query.get("depth", "0")
+    if not (given.isascii() and given.isdecimal() and len(given) < _MAX_DIGITS):
         raise InvalidArgumentError("`depth` must be a whole number from 0.")
+    depth = int(given)
     documents = await _Stores(asked).documents(store_id)
     listed: dict[str, dict[str, Any]] = {}
     for one in await documents.all():
