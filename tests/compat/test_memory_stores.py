@@ -1,6 +1,7 @@
 """Anthropic's Memory Stores, with its own client."""
 
 import hashlib
+from contextlib import ExitStack
 
 import anthropic
 import pytest
@@ -10,6 +11,12 @@ import pytest
 def stores(url):
     with anthropic.Anthropic(api_key="k", base_url=url, max_retries=0) as client:
         yield client.beta.memory_stores
+
+
+@pytest.fixture
+def closing():
+    with ExitStack() as stack:
+        yield stack
 
 
 @pytest.fixture
@@ -152,11 +159,13 @@ def test_too_much_is_refused(stores, store):
     written(stores, store, content="é" * 51_200)
 
 
-def test_keys_reach_their_own_stores_only(keyed):
+def test_keys_reach_their_own_stores_only(keyed, closing):
     url, keys = keyed
 
-    def client(name):
-        return anthropic.Anthropic(api_key=keys[name], base_url=url, max_retries=0).beta.memory_stores
+    def client(key):
+        opened = anthropic.Anthropic(api_key=keys.get(key, key), base_url=url, max_retries=0)
+        closing.enter_context(opened)
+        return opened.beta.memory_stores
 
     ours = client("tenant").create(name="ours")
     hers = client("ada").create(name="hers")
@@ -169,4 +178,4 @@ def test_keys_reach_their_own_stores_only(keyed):
     (version,) = client("ada").memory_versions.list(hers.id, memory_id=memory.id)
     assert version.created_by.type == "api_actor"
     with pytest.raises(anthropic.AuthenticationError):
-        anthropic.Anthropic(api_key="sk-ant-other", base_url=url, max_retries=0).beta.memory_stores.list()
+        client("sk-ant-other").list()

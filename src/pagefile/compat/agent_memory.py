@@ -4,14 +4,27 @@ A session's working memory is kept as the client sent it, and its exchanges are 
 facts. `memory_prompt` is a window of Pagefile's, so it keeps its budget.
 """
 
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, cast
 from uuid import uuid4
 
-from pagefile.compat.api import Answer, Api, Asked, Handler, UnsupportedError, count_in, required, text_in
+from pagefile.compat.api import (
+    Answer,
+    Api,
+    Asked,
+    Handler,
+    UnsupportedError,
+    count_in,
+    number_in,
+    object_in,
+    required,
+    text_in,
+    texts_in,
+)
 from pagefile.compat.memories import Entry
 from pagefile.compat.said import Said, exchanges, is_said
 from pagefile.errors import AccessError, InvalidArgumentError, NotFoundError
@@ -30,6 +43,14 @@ _WINDOW_TOKENS = 8_000
 #: What a memory has beside its text, as the client sent it.
 _ATTRIBUTES = ("session_id", "namespace", "topics", "entities", "memory_type", "event_date", "extracted_from")
 _SUMMARIZE_FROM = 0.7
+_MAX_DAYS = 365_000
+_TIMES: Mapping[str, Callable[[Any, Any], bool]] = {
+    "gte": operator.ge,
+    "lte": operator.le,
+    "eq": operator.eq,
+    "gt": operator.gt,
+    "lt": operator.lt,
+}
 
 
 def _said(asked: Asked) -> Said:
@@ -87,8 +108,8 @@ class _Session:
 
     async def write(self, value: dict[str, Any] | None) -> None:
         engine = self.asked.memory.engine
-        ttl = None if value is None else value.get("ttl_seconds")
-        write = ItemWrite(*self.key, value, None if ttl is None else float(ttl))
+        ttl_s = None if value is None else number_in(value, "ttl_seconds")
+        write = ItemWrite(*self.key, value, ttl_s)
         await engine.store.items.write(self.scope, [write], now=engine.clock.now())
 
     def shown(self, value: dict[str, Any]) -> dict[str, Any]:
@@ -224,7 +245,7 @@ async def _sessions(asked: Asked) -> Answer:
         for user in users
         for item in await engine.store.items.under(Scope(asked.tenant, user), prefix, now=engine.clock.now())
     ]
-    start, most = int(query.get("offset", "0") or 0), count_in(query, "limit", 20, _MAX_PAGE)
+    start, most = count_in(query, "offset", 0, 10**9, 0), count_in(query, "limit", 20, _MAX_PAGE)
     return Answer({"sessions": cast("JsonValue", found[start : start + most]), "total": len(found)})
 
 
@@ -326,7 +347,7 @@ async def _remove(asked: Asked, memory_id: str) -> None:
 
 async def _search(asked: Asked) -> Answer:
     found = await _found(asked, asked.fields)
-    start = int(asked.fields.get("offset") or 0)
+    start = count_in(asked.fields, "offset", 0, 10**9, 0)
     most = count_in(asked.fields, "limit", 10, _MAX_PAGE)
     shown = found[start : start + most]
     following = start + most if start + most < len(found) else None
@@ -336,8 +357,9 @@ async def _search(asked: Asked) -> Answer:
 async def _found(asked: Asked, fields: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Memories that pass the filters, with their distance to the text; without a text, the newest first."""
     users = await _users(asked, fields)
-    entries = [one for one in await asked.memories.of(users) if _passes(_record_of(one), fields)]
-    turns = [one for one in await _said(asked).of(users) if _passes(_message_of(one), fields)]
+    chosen = _Filter(fields)
+    entries = [one for one in await asked.memories.of(users) if chosen.passes(_record_of(one))]
+    turns = [one for one in await _said(asked).of(users) if chosen.passes(_message_of(one))]
     text = text_in(fields, "text") or ""
     if not text.strip():
         listed = [*(_record_of(one) for one in reversed(entries)), *(_message_of(one) for one in turns)]
@@ -350,87 +372,85 @@ async def _found(asked: Asked, fields: Mapping[str, Any]) -> list[dict[str, Any]
         {**_message_of(one), "dist": round(1 - score, 4)}
         for one, score in await _said(asked).ranked(text, turns, _MAX_PAGE)
     ]
-    most = fields.get("distance_threshold")
-    return sorted(
-        (one for one in found if most is None or one["dist"] <= float(most)), key=lambda one: one["dist"]
-    )
+    most = number_in(fields, "distance_threshold")
+    return sorted((one for one in found if most is None or one["dist"] <= most), key=lambda one: one["dist"])
 
 
 async def _users(asked: Asked, fields: Mapping[str, Any]) -> list[str]:
-    given = as_object(fields.get("user_id")) or {}
-    named = [*([given["eq"]] if isinstance(given.get("eq"), str) else []), *(as_list(given.get("in_")) or [])]
+    given = object_in(fields, "user_id")
+    named = [*([given["eq"]] if isinstance(given.get("eq"), str) else []), *texts_in(given, "in_")]
     if named:
         return [cast("str", asked.memories.owner(user).user) for user in named]
     return await asked.memories.owners()
 
 
-def _passes(record: Mapping[str, Any], fields: Mapping[str, Any]) -> bool:
-    named = ("session_id", "namespace", "user_id", "memory_type")
-    return (
-        all(_is_named(record.get(name), as_object(fields.get(name)) or {}) for name in named)
-        and all(
-            _is_tagged(record.get(name), as_object(fields.get(name)) or {}) for name in ("topics", "entities")
-        )
-        and all(
-            _is_timed(record.get(name), as_object(fields.get(name)) or {})
+class _Filter:
+    """The conditions of a search, read once."""
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        self._named = {
+            name: object_in(fields, name) for name in ("session_id", "namespace", "user_id", "memory_type")
+        }
+        self._tagged = {
+            name: {how: set(texts_in(given, how)) for how in ("any", "all", "none")}
+            for name in ("topics", "entities")
+            if (given := object_in(fields, name))
+        }
+        self._timed = {
+            name: {how: _time(given[how]) for how in _TIMES if given.get(how) is not None}
             for name in ("created_at", "last_accessed", "event_date")
+            if (given := object_in(fields, name))
+        }
+
+    def passes(self, record: Mapping[str, Any]) -> bool:
+        return (
+            all(_is_named(record.get(name), wanted) for name, wanted in self._named.items())
+            and all(_is_tagged(record.get(name), wanted) for name, wanted in self._tagged.items())
+            and all(_is_timed(record.get(name), bounds) for name, bounds in self._timed.items())
         )
-    )
 
 
 def _is_named(value: Any, wanted: Mapping[str, Any]) -> bool:
-    eq, among = wanted.get("eq"), as_list(wanted.get("in_") or wanted.get("any"))
+    among, without = texts_in(wanted, "in_") or texts_in(wanted, "any"), texts_in(wanted, "not_in")
     return (
-        (eq is None or value == eq)
-        and (among is None or value in among)
-        and (wanted.get("not_eq") is None or value != wanted.get("not_eq", wanted.get("ne")))
-        and value not in (as_list(wanted.get("not_in")) or ())
+        wanted.get("eq") in {None, value}
+        and (not among or value in among)
+        and (wanted.get("not_eq") is None or value != wanted["not_eq"])
+        and value not in without
     )
 
 
-def _is_tagged(value: Any, wanted: Mapping[str, Any]) -> bool:
+def _is_tagged(value: Any, wanted: Mapping[str, set[str]]) -> bool:
     tags = set(cast("list[str]", as_list(value) or []))
-    some, every, none = (as_list(wanted.get(name)) for name in ("any", "all", "none"))
-    return (not some or bool(tags & set(some))) and set(every or ()) <= tags and not tags & set(none or ())
+    some = not wanted["any"] or bool(tags & wanted["any"])
+    return some and wanted["all"] <= tags and not tags & wanted["none"]
 
 
-def _is_timed(value: Any, wanted: Mapping[str, Any]) -> bool:
-    bounds = {
-        name: bound for name in ("gte", "lte", "eq", "gt", "lt") if (bound := wanted.get(name)) is not None
-    }
-    if not bounds:
-        return True
+def _is_timed(value: Any, bounds: Mapping[str, datetime]) -> bool:
     if value is None:
-        return False
+        return not bounds
     moment = _time(value)
-    compared = {
-        "gte": moment.__ge__,
-        "lte": moment.__le__,
-        "eq": moment.__eq__,
-        "gt": moment.__gt__,
-        "lt": moment.__lt__,
-    }
-    return all(compared[name](_time(bound)) for name, bound in bounds.items())
+    return all(_TIMES[how](moment, bound) for how, bound in bounds.items())
 
 
 def _time(value: Any) -> datetime:
     try:
         return utc(datetime.fromisoformat(str(value)))
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise InvalidArgumentError(f"{str(value)[:40]!r} is not a time in ISO 8601.") from error
 
 
 async def _forget(asked: Asked) -> Answer:
-    policy = as_object(asked.fields.get("policy")) or {}
+    policy = object_in(asked.fields, "policy")
     query = {
         name: {"eq": asked.query[name]}
         for name in ("user_id", "namespace", "session_id")
         if name in asked.query
     }
-    pinned = set(as_list(asked.fields.get("pinned_ids")) or ())
+    pinned = set(texts_in(asked.fields, "pinned_ids"))
     found = [one for one in await _found(asked, query) if one["id"] not in pinned]
-    allowed = as_list(policy.get("memory_type_allowlist"))
-    scanned = [one for one in found if allowed is None or one["memory_type"] in allowed]
+    allowed = texts_in(policy, "memory_type_allowlist")
+    scanned = [one for one in found if not allowed or one["memory_type"] in allowed]
     chosen = _outdated(scanned, policy, asked.memory.engine.clock.now())
     chosen = chosen[: count_in(asked.query, "limit", len(chosen) or 1, _MAX_PAGE)]
     dry = asked.query.get("dry_run", "").lower() == "true"
@@ -447,12 +467,12 @@ def _outdated(
 ) -> list[dict[str, Any]]:
     """Those that are too old or too long unused, and the oldest beyond the budget."""
     newest = sorted(found, key=lambda one: one["last_accessed"], reverse=True)
-    budget = policy.get("budget")
-    beyond = newest[int(budget) :] if isinstance(budget, int) else []
-    chosen = {one["id"]: one for one in beyond}
+    budget = count_in(policy, "budget", len(newest), 10**9, 0)
+    chosen = {one["id"]: one for one in newest[budget:]}
     for rule, name in (("max_age_days", "created_at"), ("max_inactive_days", "last_accessed")):
-        if policy.get(rule) is not None:
-            oldest = now - timedelta(days=float(policy[rule]))
+        days = number_in(policy, rule)
+        if days is not None:
+            oldest = now - timedelta(days=min(abs(days), _MAX_DAYS))
             chosen |= {one["id"]: one for one in found if _time(one[name]) < oldest}
     return list(chosen.values())
 
@@ -462,7 +482,7 @@ def _outdated(
 
 async def _prompt(asked: Asked) -> Answer:
     """A window for the query: the session's turns, and memories that answer, within the caller's tokens."""
-    query, given = required(asked.fields, "query"), as_object(asked.fields.get("session")) or {}
+    query, given = required(asked.fields, "query"), object_in(asked.fields, "session")
     messages: list[dict[str, Any]] = []
     search = asked.fields.get("long_term_search")
     if search:

@@ -3,13 +3,17 @@
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from pagefile.compat.memories import Memories
 from pagefile.engine import Memory
 from pagefile.errors import InvalidArgumentError, PagefileError
 from pagefile.records import JsonValue
-from pagefile.shapes.skeleton import as_object
+from pagefile.shapes.skeleton import as_list, as_object
+
+#: No limit, offset, number of seconds or tokens is larger.
+_MOST = 1e12
 
 
 class UnsupportedError(InvalidArgumentError):
@@ -99,15 +103,41 @@ def required(fields: Mapping[str, Any], name: str) -> str:
     return value
 
 
-def count_in(fields: Mapping[str, Any], name: str, default: int, most: int) -> int:
-    """A whole number from 1, also as text, and no larger than `most`."""
+def count_in(fields: Mapping[str, Any], name: str, default: int, most: int, least: int = 1) -> int:
+    """A whole number, also as text, no smaller than `least`; a larger one than `most` counts as that."""
+    number = number_in(fields, name)
+    if number is None:
+        return default
+    if number != int(number) or number < least:
+        raise InvalidArgumentError(f"`{name}` must be a whole number from {least}.")
+    return min(int(number), most)
+
+
+def number_in(fields: Mapping[str, Any], name: str) -> float | None:
+    """A finite number, also as text; None if it is missing or null."""
     value = fields.get(name)
     if value is None:
-        return default
+        return None
     try:
-        number = int(value)
-    except (TypeError, ValueError) as error:
-        raise InvalidArgumentError(f"`{name}` must be a whole number.") from error
-    if number < 1:
-        raise InvalidArgumentError(f"`{name}` must be at least 1.")
-    return min(number, most)
+        number = float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidArgumentError(f"`{name}` must be a number.") from error
+    if not isfinite(number) or abs(number) > _MOST:
+        raise InvalidArgumentError(f"`{name}` is too large.")
+    return number
+
+
+def texts_in(fields: Mapping[str, Any], name: str) -> list[str]:
+    """A field that is a list of texts; empty if it is missing or null."""
+    value = as_list(fields.get(name) or [])
+    if value is None or not all(isinstance(one, str) for one in value):
+        raise InvalidArgumentError(f"`{name}` must be a list of texts.")
+    return value
+
+
+def object_in(fields: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """A field that is an object; empty if it is missing or null."""
+    value = as_object(fields.get(name) or {})
+    if value is None:
+        raise InvalidArgumentError(f"`{name}` must be an object.")
+    return value

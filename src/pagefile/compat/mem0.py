@@ -12,7 +12,19 @@ from datetime import UTC, date, datetime
 from typing import Any, ClassVar, cast
 from uuid import uuid4
 
-from pagefile.compat.api import Answer, Api, Asked, Handler, UnsupportedError, count_in, required, text_in
+from pagefile.compat.api import (
+    Answer,
+    Api,
+    Asked,
+    Handler,
+    UnsupportedError,
+    count_in,
+    number_in,
+    object_in,
+    required,
+    text_in,
+    texts_in,
+)
 from pagefile.compat.filters import matches, values_of
 from pagefile.compat.memories import Entry
 from pagefile.compat.said import Said, exchanges, is_said
@@ -61,9 +73,7 @@ class _Owner:
 async def _add(asked: Asked) -> Answer:
     fields, owner = asked.fields, _Owner.of(asked)
     messages = _messages(fields.get("messages"))
-    metadata = as_object(fields.get("metadata") or {})
-    if metadata is None:
-        raise InvalidArgumentError("`metadata` must be an object.")
+    metadata = object_in(fields, "metadata")
     own = {
         name: value for name in _OWN if (value := fields.get(name) or getattr(owner, name, None)) is not None
     }
@@ -134,9 +144,10 @@ def _said(asked: Asked) -> Said:
 
 
 def _moment(value: object) -> datetime | None:
+    seconds = number_in({"timestamp": value}, "timestamp")
     try:
-        return None if value is None else datetime.fromtimestamp(float(cast("float", value)), UTC)
-    except (TypeError, ValueError, OverflowError, OSError) as error:
+        return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError) as error:
         raise InvalidArgumentError("`timestamp` must be in seconds since 1970.") from error
 
 
@@ -204,7 +215,7 @@ def _passes(asked: Asked, record: Mapping[str, Any]) -> bool:
         with suppress(ValueError, TypeError):
             if date.fromisoformat(str(expires)[:10]) < asked.memory.engine.clock.now().date():
                 return False
-    wanted = fields.get("categories")
+    wanted = texts_in(fields, "categories")
     if wanted and not set(wanted) & set(record["categories"]):
         return False
     start, end = text_in(fields, "start_date"), text_in(fields, "end_date")
@@ -240,9 +251,7 @@ async def _search(asked: Asked) -> Answer:
     query, fields = required(asked.fields, "query"), asked.fields
     users = await _users(asked, fields.get("filters"))
     most = count_in(fields, "top_k", count_in(fields, "limit", 10, _MAX_PAGE), _MAX_PAGE)
-    threshold = fields.get("threshold")
-    if threshold is not None and not isinstance(threshold, int | float):
-        raise InvalidArgumentError("`threshold` must be a number.")
+    threshold = number_in(fields, "threshold")
     entries = [entry for entry in await asked.memories.of(users) if _passes(asked, _result(entry))]
     found = [
         {**_result(entry), "score": round(score, 4)}
@@ -324,7 +333,7 @@ async def _delete(asked: Asked, memory_id: str) -> Answer:
 async def _delete_all(asked: Asked) -> Answer:
     given = {name: value for name in _ENTITIES if (value := {**asked.fields, **asked.query}.get(name))}
     if not given:
-        given = cast("dict[str, Any]", asked.fields.get("filters") or {})
+        given = object_in(asked.fields, "filters")
     users = [_Owner.of(asked).user] if not given.get("user_id") else [given["user_id"]]
     entries = await asked.memories.of(users)
     listed = [_result(entry) for entry in entries] + [
