@@ -17,13 +17,13 @@ from pagefile.compat.api import (
     Api,
     Asked,
     Handler,
-    UnsupportedError,
     count_in,
     number_in,
     object_in,
     required,
     text_in,
     texts_in,
+    unsupported,
 )
 from pagefile.compat.memories import Entry
 from pagefile.compat.said import Said, exchanges, is_said
@@ -323,7 +323,7 @@ async def _get(asked: Asked, memory_id: str) -> Answer:
 
 async def _edit(asked: Asked, memory_id: str) -> Answer:
     if is_said(memory_id):
-        raise UnsupportedError("This memory is what the user said: it can be deleted, not changed.")
+        raise unsupported("This memory is what the user said: it can be deleted, not changed.")
     fields = asked.fields
     held = await asked.memories.get(memory_id)
     changed = {name: fields[name] for name in _ATTRIBUTES if name in fields}
@@ -525,9 +525,7 @@ async def _health(asked: Asked) -> Answer:
 
 
 async def _unsupported(asked: Asked, **_: str) -> Answer:
-    raise UnsupportedError(
-        "Pagefile has no summary views and no tasks: it summarizes conversations by itself."
-    )
+    raise unsupported("Pagefile has no summary views and no tasks: it summarizes conversations by itself.")
 
 
 class AgentMemory(Api):

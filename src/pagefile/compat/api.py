@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from pagefile.compat.memories import Memories
 from pagefile.engine import Memory
-from pagefile.errors import InvalidArgumentError, PagefileError
+from pagefile.errors import InvalidArgumentError
 from pagefile.records import JsonValue
 from pagefile.shapes.skeleton import as_list, as_object
 
@@ -16,8 +16,17 @@ from pagefile.shapes.skeleton import as_list, as_object
 _MOST = 1e12
 
 
-class UnsupportedError(InvalidArgumentError):
+class Refusal(Exception):  # noqa: N818 - an answer to the caller, not a failure here
+    """An answer in the vendor's shape of errors, with the vendor's own name for it where it has one."""
+
+    def __init__(self, status: int, message: str, kind: str | None = None) -> None:
+        super().__init__(message)
+        self.status, self.kind = status, kind
+
+
+def unsupported(message: str) -> Refusal:
     """The vendor has this and Pagefile does not."""
+    return Refusal(501, message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +92,7 @@ class Api:
     _compiled: ClassVar[list[tuple[re.Pattern[str], Handler]]]
 
     @classmethod
-    def problem(cls, status: int, message: str, error: PagefileError | None = None) -> JsonValue:
+    def problem(cls, status: int, message: str, kind: str | None = None) -> JsonValue:
         """An error in the vendor's shape."""
         return {"detail": message}
 

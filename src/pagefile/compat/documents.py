@@ -21,12 +21,6 @@ from pagefile.record_json import to_json
 from pagefile.records import JsonValue, Scope
 
 Operation: TypeAlias = Literal["created", "modified", "deleted"]
-
-
-class PathTakenError(ConflictError):
-    """There is a document at this path."""
-
-
 MAX_PATH_BYTES, MAX_SEGMENTS = 1_024, 20
 #: Control and format characters, and the separators of lines and paragraphs: nothing that a reader cannot see is part of a path.
 _HIDDEN = frozenset({"Cc", "Cf", "Zl", "Zp"})
@@ -141,7 +135,7 @@ class Documents:
                 {self._key("paths", path): None},
             )
         except ConflictError as error:
-            raise PathTakenError(f"There is already a memory at {path}.") from error
+            raise ConflictError(f"There is already a memory at {path}.") from error
         return document
 
     async def change(
@@ -163,8 +157,6 @@ class Documents:
         if after.path != before.path:
             expected[self._key("paths", after.path)] = None
             paths = {before.path: None, after.path: before.id}
-        if paths and await self.at(after.path) is not None:
-            raise PathTakenError(f"There is already a memory at {after.path}.")
         await self._write(now, self._puts(after, version, {"paths": paths}), expected)
         return after
 

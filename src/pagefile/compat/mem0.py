@@ -17,13 +17,13 @@ from pagefile.compat.api import (
     Api,
     Asked,
     Handler,
-    UnsupportedError,
     count_in,
     number_in,
     object_in,
     required,
     text_in,
     texts_in,
+    unsupported,
 )
 from pagefile.compat.filters import matches, values_of
 from pagefile.compat.memories import Entry
@@ -304,7 +304,7 @@ async def _update(asked: Asked, memory_id: str) -> Answer:
 
 async def _updated(asked: Asked, memory_id: str, fields: Mapping[str, Any]) -> Entry:
     if is_said(memory_id):
-        raise UnsupportedError("This memory is what the user said: it can be deleted, not changed.")
+        raise unsupported("This memory is what the user said: it can be deleted, not changed.")
     text, attributes = text_in(fields, "text"), None
     changed = {name: fields[name] for name in ("metadata", "expiration_date") if name in fields}
     if changed:
@@ -405,7 +405,7 @@ async def _ping(asked: Asked) -> Answer:
 
 
 async def _unsupported(asked: Asked, **_: str) -> Answer:
-    raise UnsupportedError(
+    raise unsupported(
         "Pagefile has no such resource. Exports: `pagefile export`; settings: pagefile.toml; "
         "what differs from mem0 is in docs/howto/coming-from-other-memories.md."
     )

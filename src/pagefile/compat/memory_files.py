@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from pagefile.compat.documents import Document, Documents
 from pagefile.engine import Memory
-from pagefile.errors import ConflictError, InvalidArgumentError, PagefileError
+from pagefile.errors import ConflictError, InvalidArgumentError
 from pagefile.records import DEFAULT_TENANT, Fact, Scope, checked_id
 
 ROOT = "/memories"
@@ -29,7 +29,7 @@ _FACTS_ARE_LISTED = (
 )
 
 
-class MemoryFileError(PagefileError):
+class MemoryFileError(Exception):
     """What the model is told when a command cannot be carried out."""
 
 

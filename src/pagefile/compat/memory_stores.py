@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import Any, ClassVar, cast
 from uuid import uuid4
 
-from pagefile.compat.api import Answer, Api, Asked, Handler, count_in, required, text_in
-from pagefile.compat.documents import Document, Documents, PathTakenError, Version, digest
-from pagefile.errors import ConflictError, InvalidArgumentError, NotFoundError, PagefileError
+from pagefile.compat.api import Answer, Api, Asked, Handler, Refusal, count_in, required, text_in
+from pagefile.compat.documents import Document, Documents, Version, digest
+from pagefile.errors import InvalidArgumentError, NotFoundError
 from pagefile.ports import OWN_NAMESPACE, ItemWrite, Namespace
 from pagefile.record_json import to_json
 from pagefile.records import JsonValue, Scope, utc
@@ -24,10 +24,6 @@ _MAX_PAIRS, _MAX_KEY, _MAX_VALUE = 16, 64, 512
 _PAGE, _MAX_PAGE, _MAX_FULL = 20, 100, 20
 _MAX_DIGITS = 10
 _FULL, _BASIC = "full", "basic"
-
-
-class PreconditionFailedError(ConflictError):
-    """The memory is not as the caller expects it."""
 
 
 class _Stores:
@@ -163,7 +159,9 @@ def _metadata(before: Mapping[str, str], given: object) -> dict[str, str]:
 async def _create(asked: Asked, store_id: str) -> Answer:
     fields = asked.fields
     documents = await _Stores(asked).documents(store_id, change=True)
-    made = await documents.create(required(fields, "path"), _content(text_in(fields, "content") or ""))
+    path = required(fields, "path")
+    await _check_free(documents, path)
+    made = await documents.create(path, _content(text_in(fields, "content") or ""))
     return Answer(_memory(store_id, made, _view(asked, _BASIC)))
 
 
@@ -182,6 +180,8 @@ async def _update(asked: Asked, store_id: str, memory_id: str) -> Answer:
             raise InvalidArgumentError("`precondition` must have the type content_sha256.")
         _check_digest(before, condition.get("content_sha256"))
     content, path = text_in(fields, "content"), text_in(fields, "path")
+    if path is not None and path != before.path:
+        await _check_free(documents, path)
     after = await documents.change(before, content=None if content is None else _content(content), path=path)
     return Answer(_memory(store_id, after, _view(asked, _BASIC)))
 
@@ -223,10 +223,17 @@ def _content(content: str) -> str:
     return content
 
 
+async def _check_free(documents: Documents, path: str) -> None:
+    if await documents.at(path) is not None:
+        raise Refusal(409, f"There is already a memory at {path}.", "memory_path_conflict_error")
+
+
 def _check_digest(document: Document, expected: object) -> None:
     if document.sha256 != expected:
-        raise PreconditionFailedError(
-            "The memory has other contents than `content_sha256` says: read it again."
+        raise Refusal(
+            409,
+            "The memory has other contents than `content_sha256` says: read it again.",
+            "memory_precondition_failed_error",
         )
 
 
@@ -364,11 +371,7 @@ class MemoryStores(Api):
     }
 
     @classmethod
-    def problem(cls, status: int, message: str, error: PagefileError | None = None) -> JsonValue:
-        if isinstance(error, PathTakenError):
-            kind = "memory_path_conflict_error"
-        elif isinstance(error, PreconditionFailedError):
-            kind = "memory_precondition_failed_error"
-        else:
+    def problem(cls, status: int, message: str, kind: str | None = None) -> JsonValue:
+        if kind is None:
             kind = cls._KINDS.get(status, "api_error" if status >= 500 else "invalid_request_error")
         return {"type": "error", "error": {"type": kind, "message": message}}

@@ -10,7 +10,7 @@ from starlette.types import Receive, Send
 from starlette.types import Scope as AsgiScope
 
 from pagefile.compat.agent_memory import AgentMemory
-from pagefile.compat.api import Answer, Api, Asked, UnsupportedError
+from pagefile.compat.api import Answer, Api, Asked, Refusal
 from pagefile.compat.mem0 import Mem0
 from pagefile.compat.memory_stores import MemoryStores
 from pagefile.errors import InvalidArgumentError, PagefileError
@@ -19,7 +19,6 @@ from pagefile.service.auth import open_memory, principal_of
 from pagefile.service.problems import problem_of
 
 _APIS: tuple[type[Api], ...] = (Mem0, AgentMemory, MemoryStores)
-_NOT_IMPLEMENTED = 501
 
 
 class _Face:
@@ -32,8 +31,12 @@ class _Face:
         request = Request(scope, receive)
         try:
             answer = await self._answered(request)
+        except Refusal as refusal:
+            problem = self._api.problem(refusal.status, str(refusal), refusal.kind)
+            answer = Answer(problem, refusal.status)
         except PagefileError as error:
-            answer = self._failed(error)
+            told = problem_of(error)
+            answer = Answer(self._api.problem(told.status, told.detail), told.status)
         await self._response(answer)(scope, receive, send)
 
     async def _answered(self, request: Request) -> Answer:
@@ -56,11 +59,6 @@ class _Face:
             {name: query.getlist(name) for name in query},
             _read(raw) if raw else None,
         )
-
-    def _failed(self, error: PagefileError) -> Answer:
-        problem = problem_of(error)
-        status = _NOT_IMPLEMENTED if isinstance(error, UnsupportedError) else problem.status
-        return Answer(self._api.problem(status, problem.detail, error), status)
 
     def _response(self, answer: Answer) -> Response:
         return JSONResponse(answer.body, answer.status)
