@@ -21,6 +21,7 @@ from pagefile.integrations.prometheus import PrometheusMeter
 from pagefile.service import (
     agent_hooks,
     chat_turn,
+    compat,
     exposure,
     gateway,
     inspector,
@@ -49,7 +50,7 @@ _REST = (routes.facts, agent_hooks.routes, transfer.routes, routes.health, refer
 #: Matched in this order, so the busiest come first.
 _ROUTES: list[BaseRoute] = [route for group in (*_BUSY, *_REST) for route in group.routes]
 #: The gateway's come last: they match every path of a provider's.
-_ALL_ROUTES = [*_ROUTES, *mcp.routes, *gateway.routes]
+_ALL_ROUTES = [*_ROUTES, *mcp.routes, *compat.routes, *gateway.routes]
 
 
 class _Service(FastAPI):
