@@ -123,5 +123,5 @@ def test_an_input_that_is_too_large_is_not_sent():
 
 
 def test_a_hook_needs_a_project(service):
-    answer = httpx.post(f"{service}/v1/hooks", json={"conversation_id": "s", "input": {}})
+    answer = httpx.post(f"{service}/agents/hook", json={"conversation_id": "s", "input": {}})
     assert 422 == answer.status_code

@@ -31,7 +31,7 @@ def answered(url: str, body: bytes, key: str | None, end: float) -> str:
     """What the service answers; empty where it says nothing."""
     host, _, port = url.partition("://")[2].strip("/").rpartition(":")
     head = [
-        "POST /v1/hooks HTTP/1.1",
+        "POST /agents/hook HTTP/1.1",
         f"Host: {host}:{port}",
         "Content-Type: application/json",
         f"Content-Length: {len(body)}",

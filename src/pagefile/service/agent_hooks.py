@@ -45,7 +45,7 @@ routes = router("Coding agents")
 
 
 # Not in the reference: what goes in and out is the agents' own format, and only our script sends it.
-@routes.post("/v1/hooks", include_in_schema=False, name="hook")
+@routes.post("/agents/hook", include_in_schema=False, name="hook")
 async def hook(request: Request, body: AgentHook) -> Response:
     agents = cast("Agents", request.app.state.agents)
     given = {**body.input, "session_id": body.conversation_id}

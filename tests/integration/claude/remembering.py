@@ -107,13 +107,13 @@ def recorded():
         wrapped_project(url) as folder,
     ):
         for prompt in RUNS:
-            yield f'$ claude -p "{prompt}"\n{said_to(folder, stub, prompt)}\n'
+            yield f'❯ claude -p "{prompt}"\n{said_to(folder, stub, prompt)}\n'
         subprocess.run(
             [sys.executable, "-m", "pagefile", "unwrap", "claude", "--project", str(folder), "--yes"],
             check=True,
             capture_output=True,
         )
-        yield f'$ pagefile unwrap claude\n$ claude -p "{RUNS[-1]}"\n{said_to(folder, stub, RUNS[-1])}\n'
+        yield f'❯ pagefile unwrap claude\n❯ claude -p "{RUNS[-1]}"\n{said_to(folder, stub, RUNS[-1])}\n'
 
 
 if __name__ == "__main__":
