@@ -56,5 +56,16 @@ async def _call(ctx, params):
     return types.CallToolResult(content=[_text(said)])
 
 
-def server() -> Server:
-    return Server("bulky", version="1.0", on_list_tools=_tools, on_call_tool=_call)
+async def _with_a_loader(ctx, params):
+    listed = await _tools(ctx, params)
+    schema = {"type": "object", "properties": {"uuid": {"type": "string"}}}
+    return types.ListToolsResult(
+        tools=[*listed.tools, types.Tool(name="load_tool_history", input_schema=schema)]
+    )
+
+
+def server(*, loads=False) -> Server:
+    """`loads`: with a tool of the same name as ours."""
+    return Server(
+        "bulky", version="1.0", on_list_tools=_with_a_loader if loads else _tools, on_call_tool=_call
+    )

@@ -81,6 +81,15 @@ async def test_the_servers_tools_stay_and_ours_come_last(memory):
     assert tools[0].output_schema is None
 
 
+async def test_where_the_server_has_such_a_tool_of_its_own_its_results_stay_whole(memory):
+    """Nothing could bring them back: a call of the tool is the server's."""
+    async with wrapped(memory, bulky.server(loads=True)) as client:
+        names = [one.name for one in (await client.list_tools()).tools]
+        shown = await client.call_tool("rows", {"about": "long"})
+    assert 1 == names.count("load_tool_history")
+    assert f"{bulky.LONG}\nthe end" == text_of(shown)
+
+
 async def test_what_the_server_asks_of_the_client_passes(memory):
     async def sampled(_ctx, params):
         said = types.TextContent(type="text", text=f"{params.messages[0].content.text} from the model")

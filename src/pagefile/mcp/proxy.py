@@ -125,6 +125,9 @@ class Proxy:
     async def _changed(self, call: types.JSONRPCRequest, answer: types.JSONRPCResponse, onwards: Any) -> None:
         if call.method == "tools/list":
             result = self._with_ours(answer.result)
+        elif LOAD_TOOL not in self._tools:
+            # Nothing could bring it back.
+            result = answer.result
         else:
             given = call.params or {}
             tool, arguments = str(given.get("name")), as_object(given.get("arguments")) or {}

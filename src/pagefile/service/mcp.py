@@ -75,4 +75,11 @@ class _Endpoint:
             await refused(error)(scope, receive, send)
 
 
-routes = [Route(MCP, _Endpoint(), name="mcp", include_in_schema=False)]
+class _NamedRoute(Route):
+    def matches(self, scope: Scope) -> Any:
+        match, child = super().matches(scope)
+        # Logs and spans name the route.
+        return match, {**child, "route": self}
+
+
+routes = [_NamedRoute(MCP, _Endpoint(), name="mcp", include_in_schema=False)]
