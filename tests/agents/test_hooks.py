@@ -84,6 +84,14 @@ def test_codex_gets_memories_and_keeps_its_output(service):
     assert run_hook(service, bash_output(LONG), agent="codex")[0] is None
 
 
+def test_opencode_gets_its_output_replaced_as_text_and_files_verbatim(service):
+    run_hook(service, prompt("Build it."), agent="opencode")
+    answer, _ = run_hook(service, bash_output(LONG, tool_name="bash", tool_response=LONG), agent="opencode")
+    assert isinstance(answer["hookSpecificOutput"]["updatedToolOutput"], str)
+    read = bash_output(LONG, tool_name="read", tool_response=LONG, tool_use_id="t2")
+    assert run_hook(service, read, agent="opencode")[0] is None
+
+
 def test_facts_come_when_a_session_begins(service):
     with BlockingClient.open(service) as client:
         client.remember("The project uses tabs", user_id="project:/srv/shop")

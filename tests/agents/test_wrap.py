@@ -8,14 +8,14 @@ from pagefile.agents.coding_agents import AGENTS, plugin_files
 from tests.acceptance.cli_calling import pagefile
 
 OWN = '{\n    "permissions": {"allow": ["Bash(ls)"]},\n    "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]},\n    "env": {"BASH_MAX_OUTPUT_LENGTH": "9"}\n}'
-FILES = {"claude": ".claude/settings.local.json", "codex": ".codex/hooks.json"}
+FILES = {"claude": ".claude/settings.local.json", "codex": ".codex/hooks.json", "opencode": "opencode.json"}
 
 
 def files_in(folder):
     return sorted(str(one.relative_to(folder)) for one in folder.rglob("*") if one.is_file())
 
 
-@pytest.mark.parametrize("agent", sorted(AGENTS))
+@pytest.mark.parametrize("agent", ["claude", "codex"])
 @pytest.mark.parametrize("there", [False, True])
 def test_a_project_is_wrapped_and_unwrapped_without_a_trace(tmp_path, agent, there):
     own = tmp_path / FILES[agent]
@@ -33,6 +33,23 @@ def test_a_project_is_wrapped_and_unwrapped_without_a_trace(tmp_path, agent, the
     assert before == files_in(tmp_path)
     assert not there or OWN == own.read_text(encoding="utf-8")
     assert "not set up" in pagefile("unwrap", *asked).out
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_opencode_gets_a_plugin_of_its_own(tmp_path, there):
+    own = tmp_path / "opencode.json"
+    if there:
+        own.write_text('{"model": "x/y"}', encoding="utf-8")
+    before, asked = files_in(tmp_path), ("opencode", "--project", str(tmp_path), "--yes")
+    assert 0 == pagefile("wrap", *asked).code
+    plugin = (tmp_path / ".opencode" / "plugin" / "pagefile.js").read_text(encoding="utf-8")
+    assert json.dumps(str(tmp_path)) in plugin
+    assert "/* settings */" not in plugin
+    assert "remote" == json.loads(own.read_text(encoding="utf-8"))["mcp"]["pagefile"]["type"]
+    assert "already" in pagefile("wrap", *asked).out
+    assert 0 == pagefile("unwrap", *asked).code
+    assert before == files_in(tmp_path)
+    assert not there or '{"model": "x/y"}' == own.read_text(encoding="utf-8")
 
 
 def test_ones_own_limits_stay(tmp_path):

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pagefile.agents import hook
-from pagefile.agents.config_files import Change, json_change, with_entry, without_entry
+from pagefile.agents.config_files import Change, json_change, text_change, with_entry, without_entry
 from pagefile.agents.mcp_clients import SERVER
 from pagefile.integrations.projects import project_user
 from pagefile.shapes.skeleton import as_list, as_object
 
-AgentName = Literal["claude", "codex"]
+AgentName = Literal["claude", "codex", "opencode"]
 
 _HOOK = str(Path(hook.__file__).resolve())
 #: What an agent waits for a hook at most, in seconds; ours ends long before.
@@ -149,11 +149,45 @@ def _codex_taken_back(agent: CodingAgent, project: Path) -> list[Change]:
     return [json_change(_codex_file(project), agent.without_hooks)]
 
 
+# -- OpenCode ---------------------------------------------------------------------------------------------------------
+
+_OPENCODE_DEADLINE_S = 0.25
+
+
+def _opencode_changes(agent: CodingAgent, project: Path, url: str, deadline: Sequence[str]) -> list[Change]:
+    deadline_s = float(deadline[0]) if deadline else _OPENCODE_DEADLINE_S
+    settings = {"url": url.rstrip("/"), "project": str(project), "deadline_ms": round(deadline_s * 1000)}
+    template = files("pagefile.agents").joinpath("opencode_plugin.js").read_text(encoding="utf-8")
+    plugin = template.replace("{/* settings */}", json.dumps(settings, ensure_ascii=False))
+    own, shared = _opencode_plugin(project), project / "opencode.json"
+    server = {
+        "type": "remote",
+        "url": f"{url.rstrip('/')}/mcp",
+        "headers": {"X-Pagefile-User": project_user(project)},
+    }
+    return [
+        text_change(own, plugin),
+        json_change(shared, lambda found: with_entry(found, ("mcp", SERVER), server, shared)),
+    ]
+
+
+def _opencode_plugin(project: Path) -> Path:
+    return project / ".opencode" / "plugin" / "pagefile.js"
+
+
+def _opencode_taken_back(agent: CodingAgent, project: Path) -> list[Change]:
+    return [
+        text_change(_opencode_plugin(project), None),
+        json_change(project / "opencode.json", lambda found: without_entry(found, ("mcp", SERVER))),
+    ]
+
+
 _EVENTS = {"SessionStart": "", "UserPromptSubmit": "", "PostToolUse": "*", "PreCompact": "", "Stop": ""}
 
 AGENTS: Mapping[str, CodingAgent] = {
     "claude": CodingAgent("Claude Code", _EVENTS, _claude_changes, _claude_taken_back),
     "codex": CodingAgent("Codex", _EVENTS, _codex_changes, _codex_taken_back),
+    "opencode": CodingAgent("OpenCode", {}, _opencode_changes, _opencode_taken_back),
 }
 
 

@@ -46,7 +46,7 @@ class Change:
             self.path.unlink(missing_ok=True)
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        if self.before is not None and not self.backup.exists():
+        if self.before is not None and self.before != self.after and not self.backup.exists():
             _write(self.backup, self.before)
         _write(self.path, self.after)
 
@@ -66,6 +66,11 @@ def json_change(path: Path, edit: Edit) -> Change:
     if after == found:
         return Change(path, before, before)
     return Change(path, before, _dumped(after, before) if after else None)
+
+
+def text_change(path: Path, text: str | None) -> Change:
+    """The change of a file that is ours alone: written, or with None removed."""
+    return Change(path, _text(path), text)
 
 
 def toml_change(path: Path, table: str, lines: str | None) -> Change:

@@ -20,7 +20,7 @@ from pagefile.mcp.tools import ROWS, listed
 Context = ServerRequestContext[Any, Any]
 CallerOf = Callable[[Context], Caller]
 
-_INSTRUCTIONS = (
+INSTRUCTIONS = (
     "Pagefile remembers for you. Call `context` when a session begins or earlier work goes on, `recall` when the user speaks of "
     "something that is not in this conversation, `remember` when they state something lasting about themselves or their project. "
     'A text like 📎 [archived:…] is the placeholder of a long result: load_tool_history(uuid="…") brings it back.'
@@ -50,7 +50,7 @@ class MemoryServer:
             title="Pagefile",
             version=version("pagefile"),
             description="Virtual memory for LLM agents.",
-            instructions=_INSTRUCTIONS,
+            instructions=INSTRUCTIONS,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
             on_list_resources=self._list_resources,

@@ -10,12 +10,14 @@ from fastapi import Request, Response
 from pydantic_core import to_json
 
 from pagefile.engine import Memory
-from pagefile.integrations.claude_code.hooks import ClaudeHooks
+from pagefile.integrations.claude_code.hooks import EXEMPT, ClaudeHooks
 from pagefile.integrations.projects import project_user
 from pagefile.lru import Lru
 from pagefile.service.routes import router
 from pagefile.wire.requests import AgentHook
 
+#: Other agents write the names of the same tools in small letters.
+_EXEMPT = EXEMPT | {name.lower() for name in EXEMPT}
 #: How many users' sessions are kept, and how often a transcript is looked at: the agent waits meanwhile.
 _USERS, _TRANSCRIPT_READS = 1_000, 2
 
@@ -35,7 +37,8 @@ class Agents:
                 user_id=user_id,
                 tenant=tenant,
                 agent=agent,
-                replaces=agent == "claude",
+                replaces=agent != "codex",
+                exempt=_EXEMPT,
                 transcript_reads=_TRANSCRIPT_READS,
             )
         return self._hooks[key]
