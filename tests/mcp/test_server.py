@@ -1,11 +1,15 @@
 """The MCP server, as a client sees it."""
 
+import anyio
 import jsonschema_rs
 import mcp_types as types
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
 
 from pagefile import Memory
+from pagefile.mcp.calling import Caller
 from pagefile.mcp.tools import ROWS, listed
 from pagefile.verbs import TABLE
 
@@ -222,3 +226,28 @@ async def test_a_tool_that_is_not_there_is_a_protocol_error(memory):
     async with connected(memory) as client:
         with pytest.raises(MCPError, match="recall"):
             await client.call_tool("nonsense", {})
+
+
+#: Anything that a model may write as an argument.
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=40),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+NAMES = st.sampled_from(sorted({name for row in ROWS.values() for name in row.arguments})) | st.text(
+    max_size=8
+)
+
+
+@settings(max_examples=150)
+@given(st.sampled_from(sorted(ROWS)), st.dictionaries(NAMES, VALUES, max_size=5))
+def test_a_call_with_any_arguments_is_answered(tool, arguments):
+    """In words, with an answer that fits its schema or an error."""
+
+    async def tried():
+        async with Memory.open("memory://", embedder="none") as memory:
+            return await Caller(memory, USER).call(tool, arguments)
+
+    answered = anyio.run(tried)
+    assert isinstance(answered.text, str)
+    assert answered.failed is (answered.structured is None)
