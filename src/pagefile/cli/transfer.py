@@ -20,13 +20,6 @@ from pagefile.integrations.transcripts import FORMATS as TRANSCRIPTS
 
 Source = Literal[
     "pagefile",
-    "claude-code",
-    "codex",
-    "chatgpt",
-    "claude",
-    "gemini",
-    "letta",
-    "zep",
     "mem0",
     "redis-agent-memory",
     "langchain",
@@ -34,6 +27,13 @@ Source = Literal[
     "messages",
     "episodes",
     "sessions",
+    "claude-code",
+    "codex",
+    "chatgpt",
+    "claude",
+    "gemini",
+    "letta",
+    "zep",
 ]
 
 _MARK = b'"pagefile-export"'
