@@ -135,6 +135,7 @@ def test_every_public_name(reference):
         "brought",
         "claude_code",
         "fail_open",
+        "memory_dumps",
         "projects",
         "recorder",
         "shortening",

@@ -14,9 +14,9 @@ from pagefile.cli.options import UserId, in_conversation
 from pagefile.cli.progress import counting, moving
 from pagefile.engine import Memory
 from pagefile.errors import NotFoundError, TransferError
+from pagefile.integrations import memory_dumps, transcripts
 from pagefile.integrations.imports import read_dump, take_over
 from pagefile.integrations.transcripts import FOLDERS
-from pagefile.integrations.transcripts import FORMATS as TRANSCRIPTS
 
 Source = Literal[
     "pagefile",
@@ -119,7 +119,7 @@ def _files(given: Path | None, source: str) -> list[Path]:
 
 def _take_over(cli: Invocation, files: list[Path], source: str, **whose: str | None) -> None:
     user = whose["user_id"]
-    if source in TRANSCRIPTS:
+    if source in {**transcripts.FORMATS, **memory_dumps.FORMATS}:
         # The user of the MCP server, unless one is named: what is imported can be recalled there.
         whose["user_id"] = user or cli.settings.mcp.user_id
     counts, left_out, seen = Counter[str](), Counter[str](), set[str]()

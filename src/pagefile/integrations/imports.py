@@ -1,7 +1,7 @@
 """Imports from other memories: mem0, redis agent-memory-server, LangChain's histories, and the tables of short-term memory and conversation history.
 
 Each format has a pure reader from its API's JSON to `Brought`; `take_over` writes that with the public verbs, idempotently.
-None of the packages read from is required. What assistants and agents keep of their own is read by `transcripts`.
+None of the packages read from is required. What assistants and agents keep of their own is read by `transcripts`, Letta and Zep by `memory_dumps`.
 """
 
 import json
@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 import anyio.to_thread
 
 from pagefile.errors import TransferError
-from pagefile.integrations import transcripts
+from pagefile.integrations import memory_dumps, transcripts
 from pagefile.integrations.brought import (
     Brought,
     BroughtFact,
@@ -272,6 +272,7 @@ FORMATS: Final[Mapping[str, Callable[[object], Brought]]] = {
     "episodes": from_episodes,
     "sessions": from_sessions,
     **transcripts.FORMATS,
+    **memory_dumps.FORMATS,
 }
 
 

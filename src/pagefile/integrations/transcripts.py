@@ -1,4 +1,4 @@
-"""What assistants and coding agents keep of their conversations: Claude Code, Codex, ChatGPT, Claude, Gemini, Letta, Zep.
+"""What assistants and coding agents keep of their conversations: Claude Code, Codex, ChatGPT, Claude, Gemini.
 
 Each has a pure reader from its JSON, or from the objects of its lines, to `Brought`. Summaries that an agent wrote for itself, notes
 of its program and side conversations are left out, and counted: they are not what the user and the assistant said.
@@ -14,9 +14,7 @@ from uuid import NAMESPACE_URL, uuid5
 from pagefile.errors import TransferError
 from pagefile.integrations.brought import (
     Brought,
-    BroughtFact,
     Said,
-    facts_brought,
     items,
     mapping,
     moment,
@@ -32,22 +30,22 @@ from pagefile.standalone.agent_memory import texts_in
 Read: TypeAlias = Said | str
 
 
-def _brought(read: Iterable[Read], conversation_id: str | None, user_id: str | None = None) -> Brought:
+def brought_of(read: Iterable[Read], conversation_id: str | None, user_id: str | None = None) -> Brought:
     found = list(read)
     left_out = Counter(one for one in found if isinstance(one, str))
     said = [one for one in found if isinstance(one, Said)]
     return turns_of(said, conversation_id, user_id) + Brought(left_out=dict(left_out))
 
 
-def _all(parts: Iterable[Brought]) -> Brought:
+def together(parts: Iterable[Brought]) -> Brought:
     return sum(parts, Brought())
 
 
-def _joined(content: object) -> str:
+def joined(content: object) -> str:
     return "\n".join(filter(None, texts_in(content)))
 
 
-def _arguments(given: object) -> object:
+def arguments_of(given: object) -> object:
     if not isinstance(given, str):
         return given
     value, spelling = read_arguments(given)
@@ -81,8 +79,8 @@ def from_claude_code(data: object) -> Brought:
             seen |= {uuid} if uuid else set()
     if not sessions and items(data):
         raise TransferError("This is not a transcript of Claude Code: its lines have no `sessionId`.")
-    return _all(
-        _brought((one for line in lines for one in _claude_line(line)), name, _folder(lines))
+    return together(
+        brought_of((one for line in lines for one in _claude_line(line)), name, _folder(lines))
         for name, lines in sessions.items()
     )
 
@@ -119,8 +117,8 @@ def _anthropic(role: str, content: object, name: str | None, line: Mapping[str, 
     blocks = [mapping(block) for block in items(content)]
     for block in blocks:
         if block.get("type") == "tool_result":
-            yield Said("tool", _joined(block.get("content")), at=at, call_id=text(block.get("tool_use_id")))
-    said = _joined(content)
+            yield Said("tool", joined(block.get("content")), at=at, call_id=text(block.get("tool_use_id")))
+    said = joined(content)
     if said.startswith(_NOTES):
         yield "notes of the program"
         return
@@ -159,7 +157,7 @@ def from_codex(data: object) -> Brought:
         return Brought()
     folder = next((found for meta in metas if (found := text(meta.get("cwd")))), None)
     whose = None if folder is None else project_user(folder)
-    return _brought(_codex_messages(lines), name, whose)
+    return brought_of(_codex_messages(lines), name, whose)
 
 
 def _codex_messages(lines: Iterable[Mapping[str, Any]]) -> Iterator[Read]:
@@ -187,20 +185,20 @@ def _codex_line(line: Mapping[str, Any]) -> Iterator[Read]:
     item, at = _payload(line), moment(line.get("timestamp"))
     kind = item.get("type")
     if kind == "message":
-        role, said = str(item.get("role") or ""), _joined(item.get("content"))
+        role, said = str(item.get("role") or ""), joined(item.get("content"))
         if role in {"developer", "system"} or said.startswith(_CODEX_NOTES):
             yield "notes of the program"
         elif said:
             yield Said(role, said, text(item.get("id")), at=at)
     elif kind in _CODEX_CALLS:
         given = item.get("arguments") or item.get("input") or item.get("action")
-        call = Called(str(item.get("name") or kind), _arguments(given), text(item.get("call_id")))
+        call = Called(str(item.get("name") or kind), arguments_of(given), text(item.get("call_id")))
         yield Said("assistant", "", calls=(call,), at=at)
     elif isinstance(kind, str) and kind.endswith("_call_output"):
         output = item.get("output")
         fields = mapping(output)
         shown = fields.get("content") if fields else output
-        yield Said("tool", _joined(shown), at=at, call_id=text(item.get("call_id")))
+        yield Said("tool", joined(shown), at=at, call_id=text(item.get("call_id")))
 
 
 # -- ChatGPT ----------------------------------------------------------------------------------------------------------
@@ -213,7 +211,7 @@ def from_chatgpt(data: object) -> Brought:
         raise TransferError(
             "This is not an export of ChatGPT: give its conversations.json, or the whole zip file."
         )
-    return _all(_chatgpt_chat(chat) for chat in chats)
+    return together(_chatgpt_chat(chat) for chat in chats)
 
 
 def _chatgpt_chat(chat: Mapping[str, Any]) -> Brought:
@@ -226,13 +224,13 @@ def _chatgpt_chat(chat: Mapping[str, Any]) -> Brought:
         branch.append(mapping(node.get("message")))
         place = node.get("parent")
     name = text(chat.get("conversation_id")) or text(chat.get("id"))
-    return _brought((one for message in reversed(branch) for one in _chatgpt_message(message)), name)
+    return brought_of((one for message in reversed(branch) for one in _chatgpt_message(message)), name)
 
 
 def _chatgpt_message(message: Mapping[str, Any]) -> Iterator[Read]:
     content, author = mapping(message.get("content")), mapping(message.get("author"))
     role, kind = str(author.get("role") or ""), content.get("content_type")
-    said = _joined(content.get("parts")) or text(content.get("text")) or ""
+    said = joined(content.get("parts")) or text(content.get("text")) or ""
     if not role or (not said and not items(content.get("parts"))):
         return
     hidden = mapping(message.get("metadata")).get("is_visually_hidden_from_conversation")
@@ -263,8 +261,8 @@ def from_claude(data: object) -> Brought:
         raise TransferError(
             "This is not an export of Claude: give its conversations.json, or the whole zip file."
         )
-    return _all(
-        _brought(
+    return together(
+        brought_of(
             (
                 one
                 for message in items(chat.get("chat_messages"))
@@ -297,7 +295,7 @@ def from_gemini(data: object) -> Brought:
         chat = mapping(cast("object", data))
         if not isinstance(chat.get("messages"), list):
             raise TransferError("This is not a chat of Gemini: it has no `messages`.")
-        return _brought(
+        return brought_of(
             (one for message in items(chat["messages"]) for one in _gemini_message(mapping(message))),
             text(chat.get("sessionId")),
         )
@@ -310,7 +308,7 @@ def from_gemini(data: object) -> Brought:
     for activity in activities:
         day = f"gemini:{str(activity.get('time') or '')[:10]}"
         days.setdefault(day, []).extend(_gemini_activity(activity))
-    return _all(_brought(said, day) for day, said in days.items())
+    return together(brought_of(said, day) for day, said in days.items())
 
 
 def _gemini_activity(activity: Mapping[str, Any]) -> Iterator[Read]:
@@ -338,7 +336,7 @@ def _gemini_message(message: Mapping[str, Any]) -> Iterator[Read]:
     made = tuple(
         Called(str(call.get("name") or "tool"), call.get("args"), text(call.get("id"))) for call in calls
     )
-    yield Said(role, _joined(message.get("content")), text(message.get("id")), made, at)
+    yield Said(role, joined(message.get("content")), text(message.get("id")), made, at)
     for call in calls:
         shown = text(call.get("resultDisplay")) or _function_output(call.get("result"))
         yield Said("tool", shown, at=at, call_id=text(call.get("id")), tool=text(call.get("name")))
@@ -376,111 +374,6 @@ def _plain(given: object) -> str:
     return "\n".join(line for line in lines if line)
 
 
-# -- Letta ------------------------------------------------------------------------------------------------------------
-
-#: Blocks of memory that say something about the user, not about the agent.
-_ABOUT_USER = frozenset({"human", "user"})
-_SEND_MESSAGE = "send_message"
-
-
-def from_letta(data: object) -> Brought:
-    """An agent file (`.af`), or what the API lists as an agent's messages: messages as turns, each line of the block "human" as a fact."""
-    if isinstance(data, list):
-        return _brought(
-            (one for raw in items(cast("object", data)) for one in _letta_message(mapping(raw))), None
-        )
-    file = mapping(data)
-    agents = [mapping(one) for one in items(file.get("agents"))] or [file]
-    if not any(isinstance(agent.get("messages"), list) for agent in agents):
-        raise TransferError("This is not an agent file of Letta: it has no `messages`.")
-    blocks = [*items(file.get("blocks")), *items(file.get("core_memory"))]
-    facts = [fact for block in blocks for fact in _letta_block(mapping(block))]
-    return _all(_letta_agent(agent) for agent in agents) + facts_brought(facts)
-
-
-def _letta_agent(agent: Mapping[str, Any]) -> Brought:
-    name = text(agent.get("id")) or text(agent.get("name"))
-    return _brought(
-        (one for raw in items(agent.get("messages")) for one in _letta_message(mapping(raw))), name
-    )
-
-
-def _letta_block(block: Mapping[str, Any]) -> Iterator[BroughtFact | str]:
-    if block.get("label") not in _ABOUT_USER:
-        yield "blocks that are not about the user"
-        return
-    at = moment(block.get("updated_at")) or moment(block.get("created_at"))
-    for line in str(block.get("value") or "").splitlines():
-        if said := line.strip().lstrip("-*• ").strip():
-            yield BroughtFact(said, at=at)
-
-
-def _letta_message(message: Mapping[str, Any]) -> Iterator[Read]:
-    kind = str(message.get("message_type") or message.get("role") or "").removesuffix("_message")
-    at = moment(message.get("date")) or moment(message.get("created_at"))
-    name, content = text(message.get("id")), message.get("content")
-    if kind in {"system", "reasoning", "hidden_reasoning"}:
-        yield "thoughts" if "reasoning" in kind else "notes of the program"
-        return
-    if kind in {"tool", "tool_return"}:
-        shown = text(message.get("tool_return")) or _joined(content)
-        yield Said(
-            "tool", shown, at=at, call_id=text(message.get("tool_call_id")), tool=text(message.get("name"))
-        )
-        return
-    calls = [_letta_call(mapping(one)) for one in items(message.get("tool_calls"))]
-    if mapping(message.get("tool_call")):
-        calls.append(_letta_call(mapping(message["tool_call"])))
-    # Older agents speak by calling a tool.
-    spoken = [str(mapping(call.input).get("message") or "") for call in calls if call.tool == _SEND_MESSAGE]
-    others = tuple(call for call in calls if call.tool != _SEND_MESSAGE)
-    said = "\n".join(filter(None, [_joined(content) if kind != "assistant" or not spoken else "", *spoken]))
-    if said or others:
-        yield Said("assistant" if kind == "tool_call" else kind, said, name, others, at)
-
-
-def _letta_call(call: Mapping[str, Any]) -> Called:
-    function = mapping(call.get("function")) or call
-    name = text(call.get("id")) or text(call.get("tool_call_id"))
-    return Called(str(function.get("name") or "tool"), _arguments(function.get("arguments")), name)
-
-
-# -- Zep --------------------------------------------------------------------------------------------------------------
-
-
-def from_zep(data: object) -> Brought:
-    """What Zep's API returns for threads or sessions (`messages`) and for a user's graph (`edges` or `facts`), or a list of either."""
-    answers = [mapping(one) for one in (items(data) or [data])]
-    if not any({"messages", "edges", "facts"} & set(answer) for answer in answers):
-        raise TransferError("This is not a dump of Zep: it has neither messages nor edges nor facts.")
-    return _all(_zep_answer(answer) for answer in answers)
-
-
-def _zep_answer(answer: Mapping[str, Any]) -> Brought:
-    thread, user = (text(answer.get(name)) for name in ("thread_id", "user_id"))
-    thread = thread or text(answer.get("session_id"))
-    messages = (_zep_message(mapping(one)) for one in items(answer.get("messages")))
-    facts = [*items(answer.get("edges")), *items(answer.get("facts"))]
-    return _brought(messages, thread, user) + facts_brought([_zep_fact(one, user) for one in facts])
-
-
-def _zep_message(message: Mapping[str, Any]) -> Said:
-    role = str(message.get("role_type") or message.get("role") or "")
-    at = moment(message.get("created_at"))
-    return Said(role, text(message.get("content")) or "", text(message.get("uuid")), at=at)
-
-
-def _zep_fact(given: object, user: str | None) -> BroughtFact | str:
-    edge = mapping(given)
-    said = text(edge.get("fact")) or text(given)
-    if said is None:
-        return "facts without text"
-    if edge.get("invalid_at") or edge.get("expired_at"):
-        return "facts that are no longer valid"
-    at = moment(edge.get("valid_at")) or moment(edge.get("created_at"))
-    return BroughtFact(said, user, at)
-
-
 #: The reader for each format, by its name in `pagefile import --from`.
 FORMATS: Final[Mapping[str, Callable[[object], Brought]]] = {
     "claude-code": from_claude_code,
@@ -488,8 +381,6 @@ FORMATS: Final[Mapping[str, Callable[[object], Brought]]] = {
     "chatgpt": from_chatgpt,
     "claude": from_claude,
     "gemini": from_gemini,
-    "letta": from_letta,
-    "zep": from_zep,
 }
 #: Where programs keep what they write themselves, below the user's home, and how its files are called.
 FOLDERS: Final[Mapping[str, tuple[str, str]]] = {

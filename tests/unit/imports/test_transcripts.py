@@ -9,14 +9,13 @@ import pytest
 
 from pagefile.errors import TransferError
 from pagefile.integrations.imports import FORMATS, read_dump
+from pagefile.integrations.memory_dumps import from_letta, from_zep
 from pagefile.integrations.transcripts import (
     from_chatgpt,
     from_claude,
     from_claude_code,
     from_codex,
     from_gemini,
-    from_letta,
-    from_zep,
 )
 from tests.acceptance.cli_calling import pagefile
 
