@@ -43,6 +43,7 @@ HIDDEN_IMPORTS: dict[str, str] = {
     "stores/registry.py::server_schema": "the extra postgres, which nobody needs who has a file",
     "cli/__init__.py::main": "most of a short command's time, and Ctrl-C is one line there too",
     "cli/app.py::_imported": "a command's module is imported once it is asked for",
+    "cli/mcp.py::_serving": "the extra mcp, which `pagefile --help` and the settings of clients do without",
     "cli/bench.py::_found": "the benchmarks of a checkout, which no wheel has",
     "cli/serve.py::_serve": "the extra service, and half a second that no other command needs",
     "cli/quickstart.py::_started": "the extra service, and half a second that no other command needs",

@@ -1,5 +1,6 @@
 """`mcp`: this memory for clients of the Model Context Protocol."""
 
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,14 +11,7 @@ from pagefile.agents.mcp_clients import CLIENTS, ClientName, server_command
 from pagefile.cli.invocation import Invocation, command, confirm, database_url, group
 from pagefile.cli.options import Yes, in_conversation, of_user
 from pagefile.cli.output import say
-from pagefile.engine import Memory
-from pagefile.integrations.fail_open import FailOpen
 from pagefile.integrations.projects import project_user
-from pagefile.mcp.calling import CONVERSATION, Caller
-from pagefile.mcp.proxy import Proxy, is_url, upstream
-from pagefile.mcp.proxy import wrap as carry
-from pagefile.mcp.server import serve_stdio
-from pagefile.settings.sources import child_environment
 
 _SERVE = "serve"
 _User = Annotated[str | None, of_user(help="Whose memory it is, by default mcp.user_id.")]
@@ -41,7 +35,7 @@ def serve(
     user_id: _User = None,
     conversation: Annotated[
         str, in_conversation(help="Where exchanges are recorded that name no conversation.")
-    ] = CONVERSATION,
+    ] = "mcp",
     project: Annotated[
         Path | None, Option(help="A folder: the memory is of this project alone, and of no user.")
     ] = None,
@@ -52,11 +46,8 @@ def serve(
     """
     settings = cli.loaded(patient=False).settings
     whose = project_user(project.resolve()) if project is not None else user_id or settings.mcp.user_id
-    cli.run(
-        lambda memory: serve_stdio(Caller(memory, whose, cli.tenant, conversation)),
-        settings=settings,
-        must_exist=False,
-    )
+    work = _serving().memory_server(whose, cli.tenant, conversation)
+    cli.run(work, settings=settings, must_exist=False)
 
 
 @command(app, "wrap", json=False)
@@ -83,19 +74,19 @@ def wrap(
     The client sees the server as it is, with two more tools that bring an archived result back.
     """
     settings = cli.loaded(patient=False).settings
-    server = upstream(target, child_environment(), dict(_header(one) for one in header or ()))
+    headers = dict(_header(one) for one in header or ())
+    work = _serving().proxy_server(
+        target,
+        headers,
+        (user_id or settings.mcp.user_id, cli.tenant, conversation),
+        max_tokens or settings.mcp.max_result_tokens,
+    )
+    cli.run(work, settings=settings, must_exist=False)
 
-    async def wrapped(memory: Memory) -> None:
-        proxy = Proxy(
-            Caller(memory, user_id or settings.mcp.user_id, cli.tenant, conversation or CONVERSATION),
-            FailOpen(memory, "mcp"),
-            max_tokens or settings.mcp.max_result_tokens,
-            names_conversation=conversation is None,
-            over_http=is_url(target[0]),
-        )
-        await carry(proxy, server)
 
-    cli.run(wrapped, settings=settings, must_exist=False)
+def _serving() -> Any:
+    """The extra mcp, which help texts and the settings of clients do without."""
+    return import_module("pagefile.cli.mcp_serving")
 
 
 def _header(given: str) -> tuple[str, str]:
