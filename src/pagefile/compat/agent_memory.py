@@ -342,7 +342,10 @@ async def _delete(asked: Asked) -> Answer:
 
 
 async def _remove(asked: Asked, memory_id: str) -> None:
-    await (_said(asked).forget(memory_id) if is_said(memory_id) else asked.memories.delete(memory_id))
+    if is_said(memory_id):
+        await _said(asked).forget(await _said(asked).get(memory_id))
+    else:
+        await asked.memories.delete(memory_id)
 
 
 async def _search(asked: Asked) -> Answer:
@@ -381,7 +384,7 @@ async def _users(asked: Asked, fields: Mapping[str, Any]) -> list[str]:
     named = [*([given["eq"]] if isinstance(given.get("eq"), str) else []), *texts_in(given, "in_")]
     if named:
         return [cast("str", asked.memories.owner(user).user) for user in named]
-    return await asked.memories.owners()
+    return await _said(asked).users()
 
 
 class _Filter:

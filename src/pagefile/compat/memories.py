@@ -5,12 +5,12 @@ sessions) are items beside the fact. So windows, the journal, undo, exports and 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from pagefile.engine import Memory
-from pagefile.errors import AccessError, NotFoundError
+from pagefile.errors import AccessError, ConflictError, NotFoundError
 from pagefile.ports import OWN_NAMESPACE, ItemWrite, Namespace
 from pagefile.records import DEFAULT_TENANT, Fact, JsonValue, Scope, checked_id
 from pagefile.tiers.fact_book import Draft
@@ -142,6 +142,7 @@ class Memories:
     ) -> Entry:
         entry = await self.get(entry_id)
         if text is not None:
+            await self._check_new(entry, text)
             await self.memory.correct(entry.fact.id, text, user_id=entry.user, tenant=self.tenant)
         if attributes is not None:
             await self.annotate(entry.user, entry.id, attributes)
@@ -150,8 +151,18 @@ class Memories:
     async def delete(self, entry_id: str) -> Entry:
         """Retract the fact; the journal keeps it, so that it can be undone until the user is erased."""
         entry = await self.get(entry_id)
-        await self.memory.retract(entry.fact.id, user_id=entry.user, tenant=self.tenant)
+        await self.retract(entry)
         return entry
+
+    async def retract(self, entry: Entry) -> None:
+        await self.memory.retract(entry.fact.id, user_id=entry.user, tenant=self.tenant)
+
+    async def _check_new(self, entry: Entry, text: str) -> None:
+        """Facts with the same statement become one: an entry that was changed to another's would lose its id."""
+        held = await self.memory.engine.tier(Facts).book.held(self.owner(entry.user))
+        same = held.equal_to(replace(entry.fact, text=text.strip()))
+        if same is not None and same.id != entry.fact.id:
+            raise ConflictError("Another memory says this already: delete this one instead of changing it.")
 
     # -- facts and items -----------------------------------------------------------------------------------------------
 
