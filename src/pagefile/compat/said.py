@@ -85,17 +85,22 @@ class Said:
         conversation: str,
         turns: Sequence[Exchange],
         *,
+        keys: Sequence[str] | None = None,
         at: datetime | None = None,
         agent: str | None = None,
         metadata: JsonObject | None = None,
     ) -> list[Turn]:
-        """Write turns, and read them for facts: whoever uses these APIs asks for it, even where the settings leave it out."""
+        """Write turns, and read them for facts: whoever uses these APIs asks for it, even where the settings leave it out.
+
+        A turn whose key is known to the conversation is not written again.
+        """
         owner = self.memories.owner(user)
         chat = self.memories.memory.conversation(
             conversation, user_id=owner.user, tenant=owner.tenant, agent=agent
         )
         written = [
-            await chat.record(*turn, id=_turn_id(conversation), at=at, metadata=metadata) for turn in turns
+            await chat.record(*turn, id=_turn_id(conversation, key), at=at, metadata=metadata)
+            for turn, key in zip(turns, keys or [uuid4().hex for _ in turns], strict=True)
         ]
         if written:
             await self._extraction().learn(written[0].scope)
@@ -171,6 +176,6 @@ class Said:
             query = replace(query, after_seq=entries[-1].seq or 0)
 
 
-def _turn_id(conversation: str) -> str:
+def _turn_id(conversation: str, key: str) -> str:
     encoded = base64.urlsafe_b64encode(conversation.encode()).decode().rstrip("=")
-    return f"{_PREFIX}{encoded}.{uuid4().hex}"
+    return f"{_PREFIX}{encoded}.{hashlib.sha256(key.encode()).hexdigest()[:32]}"
