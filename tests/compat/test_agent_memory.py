@@ -221,3 +221,14 @@ def test_two_workers_that_save_a_session_at_once_record_it_once(client):
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: client.put("s1", "We sailed to Elba with Anna.", "Nice."), range(4)))
     assert client.texts(user_id={"eq": "ada"}) == ["We sailed to Elba with Anna."]
+
+
+@pytest.mark.parametrize(
+    "messages", ["hello", {"role": "user"}, [{"role": "user", "content": "hi", "id": [1]}]]
+)
+def test_messages_that_are_none_change_no_session(client, messages):
+    client.put("s1", "We sailed to Elba with Anna.", "Nice.")
+    given = {"messages": messages, "user_id": "ada"}
+    client.call("PUT", "/v1/working-memory/s1", 422, json=given)
+    held = client.call("GET", "/v1/working-memory/s1", params={"user_id": "ada"})
+    assert len(held["messages"]) == 2

@@ -1,5 +1,6 @@
 """mem0's routes, as its clients call them; `pagefile bench vendors` runs the clients themselves."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import httpx
@@ -250,3 +251,18 @@ def test_filters_by_id_and_by_words(client):
     tea, _ = raw(client, "Likes tea", "Likes coffee")
     assert client.texts({"AND": [ADA, {"memory_ids": [tea]}]}) == ["Likes tea"]
     assert client.texts({"AND": [ADA, {"keywords": {"icontains": "COFFEE"}}]}) == ["Likes coffee"]
+
+
+def test_of_many_who_change_a_memory_at_once_the_last_one_wins(client):
+    (tea,) = raw(client, "Likes tea")
+    with ThreadPoolExecutor(6) as pool:
+        list(
+            pool.map(
+                lambda cups: client.call(
+                    "PUT", f"/v1/memories/{tea}/", json={"text": f"Drinks {cups} cups of tea"}
+                ),
+                range(6),
+            )
+        )
+    assert [one["id"] for one in client.listed()["results"]] == [tea]
+    assert len(client.call("GET", f"/v1/memories/{tea}/history/")) == 7

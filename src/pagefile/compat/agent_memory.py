@@ -169,7 +169,7 @@ async def _put_session(asked: Asked, session_id: str) -> Answer:
         "long_term_memory_strategy": {"strategy": "discrete", "config": {}},
         "ttl_seconds": None,
         **{name: inner for name, inner in fields.items() if name not in {"tokens", "recorded"}},
-        "messages": _messages(objects_in(fields.get("messages")), before.get("messages", []), now),
+        "messages": _messages(fields.get("messages"), before.get("messages", []), now),
         "session_id": session_id,
         "user_id": session.user,
         "namespace": session.namespace,
@@ -186,12 +186,12 @@ async def _put_session(asked: Asked, session_id: str) -> Answer:
     return Answer({**session.shown(value), "new_session": not before})
 
 
-def _messages(
-    given: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any]], now: JsonValue
-) -> list[dict[str, Any]]:
+def _messages(given: object, before: Sequence[Mapping[str, Any]], now: JsonValue) -> list[dict[str, Any]]:
     """Messages with ids; one without that was already there keeps the id it was given then."""
-    found: list[dict[str, Any]] = []
-    for place, one in enumerate(given):
+    listed, found = as_list(given or []), list[dict[str, Any]]()
+    if listed is None:
+        raise InvalidArgumentError("`messages` must be a list of messages.")
+    for place, one in enumerate(as_object(inner) or {} for inner in listed):
         message = _message(one, now)
         held: Mapping[str, Any] = before[place] if place < len(before) else {}
         if one.get("id") is None and all(held.get(name) == message[name] for name in ("role", "content")):
@@ -201,8 +201,10 @@ def _messages(
 
 
 def _message(given: Mapping[str, Any], now: JsonValue) -> dict[str, Any]:
-    if not isinstance(given.get("content"), str):
-        raise InvalidArgumentError("Every message needs `role` and `content`, both text.")
+    if not isinstance(given.get("content"), str) or not isinstance(given.get("id", ""), str | None):
+        raise InvalidArgumentError(
+            "Every message needs `role` and `content`, and its `id` must be text, too."
+        )
     made = {"id": str(uuid4()), "created_at": now, "discrete_memory_extracted": "f"}
     own = {name: inner for name, inner in given.items() if name != "id" or inner is not None}
     return {**made, **own, "role": required(given, "role")}
