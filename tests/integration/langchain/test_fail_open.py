@@ -187,3 +187,12 @@ async def test_a_limit_must_leave_time():
     async with Memory.open("memory://") as memory:
         with pytest.raises(SettingsError, match="timeout_s"):
             FailOpen(memory, "frame", timeout_s=0)
+
+
+async def test_a_closed_memory_behind_an_open_breaker_costs_no_run():
+    """Also not for work that is carried out beside the run, because something would be lost without it."""
+    memory = BlockingMemory.open("memory://")
+    edge = FailOpen(memory, "frame", timeout_s=0.05)
+    assert "nothing" == await edge.attempt("recall", hangs, "nothing")
+    memory.close()
+    assert "nothing" == await edge.attempt("record", answers, "nothing", always=True)
