@@ -220,7 +220,8 @@ def test_an_agent_of_which_nothing_was_learnt_is_listed_and_found(client):
     client.call("POST", "/v3/memories/add/", json={"messages": said, "agent_id": "bot"})
     assert client.texts({"agent_id": "bot"}) == [said]
     assert client.found("lunch with Anna", {"agent_id": "bot"}) == [said]
-    assert [one["name"] for one in client.call("GET", "/v1/entities/")["results"]] == ["bot"]
+    (entity,) = client.call("GET", "/v1/entities/")["results"]
+    assert (entity["type"], entity["name"], entity["total_memories"]) == ("agent", "bot", 1)
 
 
 def test_names_with_slashes_and_long_names_have_conversations_of_their_own(client):
@@ -266,3 +267,11 @@ def test_of_many_who_change_a_memory_at_once_the_last_one_wins(client):
         )
     assert [one["id"] for one in client.listed()["results"]] == [tea]
     assert len(client.call("GET", f"/v1/memories/{tea}/history/")) == 7
+
+
+def test_an_agent_is_deleted_with_what_it_has_of_users(client):
+    raw(client, "Plays chess", agent_id="bot")
+    raw(client, "Likes tea")
+    client.call("DELETE", "/v2/entities/agent/bot/")
+    assert client.texts() == ["Likes tea"]
+    client.call("DELETE", "/v2/entities/robot/bot/", 422)

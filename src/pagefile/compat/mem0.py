@@ -338,14 +338,18 @@ async def _delete_all(asked: Asked) -> Answer:
         given = object_in(asked.fields, "filters")
     if not given:
         given = {"user_id": _Owner.of(asked).user}
-    users = await _users(asked, given)
+    await _delete_matching(asked, given)
+    return Answer({"message": "Memories deleted successfully!"})
+
+
+async def _delete_matching(asked: Asked, filters: Mapping[str, Any]) -> None:
+    users = await _users(asked, filters)
     for entry in await asked.memories.of(users):
-        if matches(given, _result(entry)):
+        if matches(filters, _result(entry)):
             await asked.memories.retract(entry)
     for turn in await _said(asked).of(users):
-        if matches(given, _turn_result(turn)):
+        if matches(filters, _turn_result(turn)):
             await _said(asked).forget(turn)
-    return Answer({"message": "Memories deleted successfully!"})
 
 
 async def _batch_update(asked: Asked) -> Answer:
@@ -375,19 +379,21 @@ def _batch(asked: Asked) -> list[Mapping[str, Any]]:
 async def _entities(asked: Asked) -> Answer:
     found: list[dict[str, Any]] = []
     for user in await _said(asked).users():
-        entries = await asked.memories.of([user])
+        entries, turns = await asked.memories.of([user]), await _said(asked).of([user])
         kind, _, name = user.partition(":")
         other = bool(name) and f"{kind}_id" in _ENTITIES
+        created = [*(entry.created for entry in entries), *(turn.at for turn in turns)]
+        updated = [*(entry.updated for entry in entries), *(turn.created for turn in turns)]
         times = {
-            "created_at": _time(min(entry.created for entry in entries)) if entries else None,
-            "updated_at": _time(max(entry.updated for entry in entries)) if entries else None,
+            "created_at": _time(min(created)) if created else None,
+            "updated_at": _time(max(updated)) if updated else None,
         }
         found.append(
             {
                 "id": user,
                 "type": kind if other else "user",
                 "name": name if other else user,
-                "total_memories": len(entries),
+                "total_memories": len(created),
                 **times,
             }
         )
@@ -395,9 +401,16 @@ async def _entities(asked: Asked) -> Answer:
 
 
 async def _delete_entity(asked: Asked, kind: str, name: str) -> Answer:
-    """Erased for good, and not only retracted: this is what mem0 offers for a user who wants to be forgotten."""
+    """Erased for good, and not only retracted: this is what mem0 offers for a user who wants to be forgotten.
+
+    What an agent, an app or a run has of a user is deleted, as by `delete_all`.
+    """
+    if f"{kind}_id" not in _ENTITIES:
+        raise InvalidArgumentError("An entity is a user, an agent, an app or a run.")
     user = name if kind == "user" else f"{kind}:{name}"
     await asked.memory.forget(user_id=asked.memories.owner(user).user, tenant=asked.tenant)
+    if kind != "user":
+        await _delete_matching(asked, {f"{kind}_id": name})
     return Answer({"message": "Entity deleted successfully!"})
 
 
