@@ -2,7 +2,7 @@
 
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from typer import Argument, BadParameter, Option
 from typer.core import TyperGroup
@@ -39,6 +39,10 @@ def serve(
     project: Annotated[
         Path | None, Option(help="A folder: the memory is of this project alone, and of no user.")
     ] = None,
+    face: Annotated[
+        Literal["pagefile", "reference-memory"],
+        Option("--as", help="With the tools of the MCP reference memory server, for those who come from it."),
+    ] = "pagefile",
 ) -> None:
     """Serve one client over standard input and output: what `pagefile mcp` does without a command.
 
@@ -46,7 +50,10 @@ def serve(
     """
     settings = cli.loaded(patient=False).settings
     whose = project_user(project.resolve()) if project is not None else user_id or settings.mcp.user_id
-    work = _serving().memory_server(whose, cli.tenant, conversation)
+    if face == "reference-memory":
+        work = _serving().reference_memory_server(whose, cli.tenant)
+    else:
+        work = _serving().memory_server(whose, cli.tenant, conversation)
     cli.run(work, settings=settings, must_exist=False)
 
 

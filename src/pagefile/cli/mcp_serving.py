@@ -2,8 +2,10 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+from pagefile.compat.knowledge_graph import KnowledgeGraph
 from pagefile.engine import Memory
 from pagefile.integrations.fail_open import FailOpen
+from pagefile.mcp import reference_memory
 from pagefile.mcp.calling import CONVERSATION, Caller
 from pagefile.mcp.proxy import Proxy, is_url, upstream, wrap
 from pagefile.mcp.server import serve_stdio
@@ -17,6 +19,11 @@ Whose = tuple[str, str | None, str | None]
 def memory_server(user_id: str, tenant: str | None, conversation: str) -> Work:
     """Serves a memory to one client."""
     return lambda memory: serve_stdio(Caller(memory, user_id, tenant, conversation))
+
+
+def reference_memory_server(user_id: str, tenant: str | None) -> Work:
+    """Serves a user's facts with the tools of the reference memory server."""
+    return lambda memory: reference_memory.serve_stdio(KnowledgeGraph.of(memory, user_id, tenant))
 
 
 def proxy_server(target: Sequence[str], headers: Mapping[str, str], whose: Whose, max_tokens: int) -> Work:
