@@ -18,7 +18,7 @@ Parts = tuple[tuple[str, ...], ...]
 #: Conversations that no weights are fitted to.
 FITTED_TO_NONE = ("_blind", "_fresh")
 
-_SENTENCE = re.compile(r"(?<=[。！？；])|(?<=[.!?;])\s+")
+_SENTENCE = re.compile(r"(?<=[。！？；])|(?<=[.!?;])(?<!Mr\.)(?<!Ms\.)(?<!Dr\.)(?<!Mrs\.)\s+")
 
 
 @dataclass(frozen=True, slots=True)

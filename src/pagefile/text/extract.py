@@ -65,6 +65,10 @@ _SPEAKERS = _USERS | _ASSISTANTS | frozenset({"system", "系统", "tool", "工�
 _NAMES = {"zh": {"user": "用户", "assistant": "助手", "system": "系统", "tool": "工具"}}
 #: Prefix of a statement that updates the one before it.
 _LATER = {"en": "Later: ", "zh": "后来："}
+#: Between statements that the same one may update.
+_JOINED = " / "
+#: Turns between a statement and one that is shown with it, as far as that is known afterwards.
+_APART = 4
 
 #: Weights of the parts of a sentence's score, relative to its centrality, which is 0 to 1.
 _FROM_USER = 0.5
@@ -104,6 +108,8 @@ class _Sentence(NamedTuple):
     anchors: int
     #: Whether it may supersede the sentence before it in its line.
     later: bool = False
+    #: How many sentences further in its line is the one that may supersede it; 0 if there is none.
+    until: int = 0
 
 
 def summarize(
@@ -149,13 +155,26 @@ def _read(texts: Sequence[tuple[str, str]]) -> list[_Sentence]:
     read: list[_Sentence] = []
     for source, (speaker, text) in enumerate(texts):
         whole = _Sentence("", speaker, source, opens=True, words=frozenset(), anchors=0)
+        before = 0
         for piece in sentences(text):
             spaced = re.sub(r"\s+", " ", piece).strip()
             bare = spaced.removeprefix(_LATER["en"]).removeprefix(_LATER["zh"])
-            some = _read_one(whole._replace(later=bare != spaced and not whole.opens), bare)
+            later = bare != spaced and not whole.opens
+            if later:
+                read[-before:] = _apart(read[-before:])
+            some = _read_one(whole._replace(later=later), bare)
             read += some
+            before = len(some)
             whole = whole._replace(opens=whole.opens and not some)
     return read
+
+
+def _apart(before: Sequence[_Sentence]) -> list[_Sentence]:
+    """The statements that a correction follows, one by one, as they were before they were joined."""
+    texts = [text for one in before for text in one.text.split(_JOINED)]
+    whole = before[0]
+    some = [one for text in texts for one in _read_one(whole, text)]
+    return [one._replace(until=len(some) - at) for at, one in enumerate(some)]
 
 
 def _read_one(whole: _Sentence, text: str) -> list[_Sentence]:
@@ -168,20 +187,33 @@ def _current(pool: Sequence[_Sentence], *, known_below: int) -> list[_Sentence]:
     """Drops corrected statements and the replies to them; a possibly corrected one is followed by its correction."""
     places = [at for at, sentence in enumerate(pool) if sentence.speaker.casefold() in _USERS]
     known = sum(pool[at].source < known_below for at in places)
-    found = successions([_statement(pool, at) for at in places], known)
-    next_of = {places[old]: (places[new], chance) for old, new, chance in _first_of_each(found)}
+    # What a user said in one go is one turn, whether or not an answer is left of it.
+    goes = [(pool[at].source, pool[at].until) for at in places]
+    # Those that were paired are in one line now, and were apart.
+    turns = {one: turn + (_APART if one[1] == 0 else 0) for turn, one in enumerate(dict.fromkeys(goes))}
+    said = [_statement(pool, at, turns[one]) for at, one in zip(places, goes, strict=True)]
+    paired = {at: at + pool[place].until for at, place in enumerate(places) if pool[place].until}
+    found = successions(said, known, paired)
+    next_of = {
+        # What was not left out when more was known about it is not left out now.
+        places[old]: (places[new], 0.0 if paired.get(old) == new else chance)
+        for old, new, chance in _first_of_each(found)
+    }
     answers = {pool[at].source + 1 for at in next_of}
     earlier: defaultdict[int, list[_Sentence]] = defaultdict(list)
     kept: dict[int, list[_Sentence]] = {}
     for at, sentence in enumerate(pool):
         if at not in next_of:
-            if sentence.speaker.casefold() in _USERS or sentence.source not in answers:
-                kept[at] = [sentence]
+            if sentence.until:
+                follower = at + sentence.until
+                # What may have superseded it is superseded too: what holds now may supersede both.
+                new, chance = next_of.get(follower, (follower, 0.0))
+                gone = may_go(pool[follower].text, chance)
+                earlier[_end_of(new if gone else follower, next_of, pool)].append(sentence)
+            elif sentence.speaker.casefold() in _USERS or sentence.source not in answers:
+                kept[at] = [sentence._replace(later=False)]
             continue
         new, chance = next_of[at]
-        if sentence.later:
-            # Drop what this sentence superseded: it is now superseded too.
-            kept.pop(at - 1, None)
         if may_go(sentence.text, chance):
             kept[at] = _read_one(sentence._replace(later=False), remaining(sentence.text, pool[new].text))
         elif new not in next_of or chance < LIKELY or not may_go(sentence.text, 1.0):
@@ -212,20 +244,19 @@ def _with_earlier(some: Sequence[_Sentence], earlier: Sequence[_Sentence]) -> li
         return [*earlier, *some]
     first, text = some[0], earlier[0].text
     if len(earlier) > 1:
-        text = " / ".join(one.text.rstrip("。.!！") for one in earlier) + (
+        text = _JOINED.join(one.text.rstrip("。.!！") for one in earlier) + (
             "。" if is_cjk(text[-2:-1]) else "."
         )
     return [*_read_one(first._replace(later=False), text), first._replace(later=True, opens=False), *some[1:]]
 
 
-def _statement(pool: Sequence[_Sentence], at: int) -> Statement:
+def _statement(pool: Sequence[_Sentence], at: int, turn: int) -> Statement:
     """A user's sentence; the last of a message carries the reply."""
     one, answer = pool[at], list[str]()
     if at + 1 < len(pool) and pool[at + 1].source == one.source + 1:
         said = (other for other in pool[at + 1 :] if other.source == one.source + 1)
         answer = [other.text for other in said if other.speaker.casefold() not in _USERS]
-    # Two texts per turn: convert to a turn index.
-    return Statement(one.text, (one.source + 1) // 2, " ".join(answer))
+    return Statement(one.text, turn, " ".join(answer))
 
 
 def _distinct(pool: Sequence[_Sentence]) -> list[_Sentence]:
