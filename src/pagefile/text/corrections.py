@@ -43,6 +43,7 @@ _NUMBER_WORDS = {
     for name, first, step in (("ones", 2, 1), ("teens", 10, 1), ("tens", 2, 10))
     for at, word in enumerate(_TABLE["parts"][name].split("|"))
 }
+_CLAUSE = re.compile(r"[，;；]|,(?!\d)|\b(?:and|but) (?=(?:I|we|you|he|she|they|it|my|our|your|his|her|their|the)\b)")
 _NONE: Mapping[int, int] = {}
 _QUESTION = ("?", "？")
 _MARK = "\0"
@@ -111,7 +112,8 @@ def successions(
         Succession(old, new, chance)
         for new, olds in compared.items()
         for old, chance in sorted(_without_rivals(olds))
-        if chance >= POSSIBLE
+        # Who somebody is and what they must not be given seldom changes.
+        if chance >= (LIKELY if _pattern("lasting").search(said[old].text) else POSSIBLE)
     ]
 
 
@@ -140,7 +142,9 @@ def comparisons(
         fresh = ats[-1] >= known
         if fresh or ats[0] in wanted:
             new = _Read.of(" ".join(said[at].text for at in ats), turn, said[ats[-1]].answer)
-            newest = {kind: read[before[kind][-1]].turn for kind in new.values if before[kind]}
+            # Those that were paired are older than their place says.
+            placed = {kind: [at for at in before[kind] if at not in paired] for kind in new.values}
+            newest = {kind: read[some[-1]].turn for kind, some in placed.items() if some}
             for old in sorted({old for key in _keys(new) for old in before[key]}):
                 if fresh or paired.get(old) == ats[0]:
                     yield old, ats[0], _features(read[old], new, spread, newest)
@@ -255,7 +259,7 @@ def _probability(found: Mapping[str, float]) -> float:
 
 def remaining(old: str, new: str) -> str:
     """What of an overruled sentence still holds: clauses with no value of a kind that the new one gives, and about something else."""
-    clauses = [clause.strip() for clause in re.split(r"[，;；]|,(?!\d)", old.rstrip("。.!！"))]
+    clauses = [clause.strip() for clause in _CLAUSE.split(old.rstrip("。.!！"))]
     about, kinds = _subject(new), {kind for kind, _ in _values(new)}
     kept = [
         clause

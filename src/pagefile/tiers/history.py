@@ -195,15 +195,15 @@ class History(OwnTier):
         safety = self._text("safety", safety_text(view.profile, wording))
         told = (wording.guide, wording.guide_more) if self._needs_guide(request, candidates) else ()
         guide = self._text("guide", "\n\n".join(told))
-        about_time = request.at is not None and asks_for_time(request.query or "", request.at)
-        now = self.now(request) if lines or about_time else ()
+        now = self._now(request, dated=bool(lines))
         return [*safety, *self._summary(request), *candidates, *guide, *now]
 
-    def now(self, request: WindowRequest) -> list[Candidate]:
-        """The day and the time, beside the question: where anything is dated, or the question is about a time."""
-        if request.at is None or not request.query:
+    def _now(self, request: WindowRequest, *, dated: bool) -> list[Candidate]:
+        """Today, beside the question; with the time where turns carry theirs (`dated`), or the question is about a time."""
+        if request.at is None:
             return []
-        return self._text("now", now_line(request.at, request.wording))
+        time = dated or asks_for_time(request.query or "", request.at)
+        return self._text("now", now_line(request.at, request.wording, time=time))
 
     async def _forms(
         self, turn: Turn, request: WindowRequest, said_at: str, *, recent: bool

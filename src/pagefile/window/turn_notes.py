@@ -125,8 +125,9 @@ def asks_for_time(query: str, now: datetime) -> bool:
     return _PRESENT.search(text) is not None or bool(periods(text, now.date())[0])
 
 
-def now_line(now: datetime, wording: Wording) -> str:
-    return f"{now:%Y-%m-%d %H:%M} {wording.days[now.weekday()]} {now.tzinfo}"
+def now_line(now: datetime, wording: Wording, *, time: bool) -> str:
+    """Today in the user's time zone. Without the time it is the same all day, and so is a request that is sent again."""
+    return f"{now:{'%Y-%m-%d %H:%M' if time else '%Y-%m-%d'}} {wording.days[now.weekday()]} {now.tzinfo}"
 
 
 # -- shorter forms -----------------------------------------------------------------------------------------------------------
