@@ -29,6 +29,7 @@ from pagefile.window.turn_notes import (
     in_order,
     is_large,
     now_line,
+    today_line,
     status_line,
     with_lines,
 )
@@ -195,15 +196,17 @@ class History(OwnTier):
         safety = self._text("safety", safety_text(view.profile, wording))
         told = (wording.guide, wording.guide_more) if self._needs_guide(request, candidates) else ()
         guide = self._text("guide", "\n\n".join(told))
-        now = self._now(request, dated=bool(lines))
-        return [*safety, *self._summary(request), *candidates, *guide, *now]
+        clock = self._clock(request, dated=bool(lines))
+        return [*safety, *self._summary(request), *candidates, *guide, *clock]
 
-    def _now(self, request: WindowRequest, *, dated: bool) -> list[Candidate]:
-        """Today, beside the question; with the time where turns carry theirs (`dated`), or the question is about a time."""
-        if request.at is None:
+    def _clock(self, request: WindowRequest, *, dated: bool) -> list[Candidate]:
+        """The day; and beside the question the time, where turns carry theirs (`dated`) or the question is about a time."""
+        if (at := request.at) is None:
             return []
-        time = dated or asks_for_time(request.query or "", request.at)
-        return self._text("now", now_line(request.at, request.wording, time=time))
+        today = self._text("today", today_line(at, request.wording))
+        if not request.query or not (dated or asks_for_time(request.query, at)):
+            return today
+        return [*today, *self._text("now", now_line(at, request.wording))]
 
     async def _forms(
         self, turn: Turn, request: WindowRequest, said_at: str, *, recent: bool
@@ -254,7 +257,7 @@ class History(OwnTier):
         abridged = any(turn.forms and turn.forms[-1].name == _PASSAGES for turn in turns)
         return bool(request.leaving.is_near or away or covered or abridged)
 
-    def _text(self, name: Literal["guide", "safety", "now"], text: str) -> list[Candidate]:
+    def _text(self, name: Literal["guide", "safety", "today", "now"], text: str) -> list[Candidate]:
         return [Candidate(name, name, (Form(self.counter.count(text), text=text),))] if text else []
 
     def _counted(self, turn: Turn) -> Turn:

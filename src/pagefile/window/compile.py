@@ -344,6 +344,7 @@ def _parts(packing: _Packing, kept: Sequence[Candidate], layout: Layout) -> Part
         guide="\n\n".join(texts.get("guide", ())),
         profile="\n".join(texts.get("safety", ())),
         summary="\n".join(texts.get("summary", ())),
+        today="\n".join(texts.get("today", ())),
         turns=tuple(_shown(packing, [c for c in kept if c.block in TURNS])),
         memory=MemoryPart({b: tuple(texts[b]) for b in blocks.MEMORY if b in texts}, layout.language),
         current=joined(running) if running else None,

@@ -116,6 +116,8 @@ class Parts:
     #: Safety data of the user (allergies and the like).
     profile: str = ""
     summary: str = ""
+    #: What day it is for the user.
+    today: str = ""
     #: Earlier turns, oldest first.
     turns: tuple[ShownTurn, ...] = ()
     memory: MemoryPart = field(default_factory=MemoryPart)
@@ -133,7 +135,7 @@ class Parts:
         known = {"safety": self.profile, "summary": self.summary}
         tagged = [f"<{block}>\n{text}\n</{block}>" for block, text in known.items() if text]
         memory = self.memory.text if self.placement == "head" else ""
-        return "\n\n".join(text for text in (self.instructions, self.guide, *tagged, memory) if text)
+        return "\n\n".join(text for text in (self.instructions, self.guide, *tagged, self.today, memory) if text)
 
     @property
     def beside(self) -> str:

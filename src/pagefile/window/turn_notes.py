@@ -92,7 +92,9 @@ def status_line(turn: Turn, wording: Wording) -> str:
 LONG_PAUSE = timedelta(hours=6)
 #: Questions about the present time, besides those that name another one.
 _PRESENT = re.compile(
-    r"今天|几号|几点|星期几|周几|礼拜几|日期|多久|多少天|哪[天月年]|什么时候|何时|\b(?:today|when (?:did|was|were|is|do|does|will)|how long|how many (?:days|weeks|months|years)|(?:what|which) (?:day|date|time))\b",
+    r"今[天晚早]|现在|此刻|几号|几点|点[钟半]|小时|分钟|提醒|来得及|星期几|周几|礼拜几|日期|多久|多少天|哪[天月年]|什么时候|何时"
+    r"|\b(?:today|tonight|right now|this (?:morning|afternoon|evening)|o'clock|hours?|minutes?|remind\w*|"
+    r"when (?:did|was|were|is|do|does|will)|how long|how many (?:days|weeks|months|years)|(?:what|which) (?:day|date|time))\b",
     re.IGNORECASE,
 )
 _READ_CHARS = 500
@@ -125,9 +127,13 @@ def asks_for_time(query: str, now: datetime) -> bool:
     return _PRESENT.search(text) is not None or bool(periods(text, now.date())[0])
 
 
-def now_line(now: datetime, wording: Wording, *, time: bool) -> str:
-    """Today in the user's time zone. Without the time it is the same all day, and so is a request that is sent again."""
-    return f"{now:{'%Y-%m-%d %H:%M' if time else '%Y-%m-%d'}} {wording.days[now.weekday()]} {now.tzinfo}"
+def now_line(now: datetime, wording: Wording) -> str:
+    return f"{now:%Y-%m-%d %H:%M} {wording.days[now.weekday()]} {now.tzinfo}"
+
+
+def today_line(now: datetime, wording: Wording) -> str:
+    """The day without the time: it is part of the beginning of every prompt, which caches keep for minutes or hours."""
+    return wording.today.format(day=f"{now:%Y-%m-%d}", weekday=wording.days[now.weekday()], zone=now.tzinfo)
 
 
 # -- shorter forms -----------------------------------------------------------------------------------------------------------
