@@ -154,7 +154,10 @@ async def test_checkpoint_and_reset(client):
     assert "SUMMARY_N" == window["mode"]
     await answered(client, "/v1/reset", 201, **HERE)
     window = await answered(client, "/v1/context", **HERE, query="nothing to do with it")
-    assert ("FULL_HISTORY", ["system", "user"]) == (window["mode"], [one["role"] for one in window["messages"]])
+    assert ("FULL_HISTORY", ["system", "user"]) == (
+        window["mode"],
+        [one["role"] for one in window["messages"]],
+    )
     assert 3 == len((await listed(client, "/v1/turns", **HERE))["items"])
 
 

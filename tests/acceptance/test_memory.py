@@ -63,7 +63,10 @@ async def test_a_turn_goes_in_and_comes_out(memory):
     now = datetime.now(UTC)
     window = await chat.context("我还有高血压，需要注意什么？")
     assert window.messages == [
-        {"role": "system", "content": f"今天是 {now:%Y-%m-%d} {'星期' + '一二三四五六日'[now.weekday()]}（UTC）。"},
+        {
+            "role": "system",
+            "content": f"今天是 {now:%Y-%m-%d} {'星期' + '一二三四五六日'[now.weekday()]}（UTC）。",
+        },
         {"role": "user", "content": "我最近感觉头晕，应该怎么办？"},
         {"role": "assistant", "content": "先量一下血压。"},
         {"role": "user", "content": "我还有高血压，需要注意什么？"},

@@ -43,7 +43,9 @@ _NUMBER_WORDS = {
     for name, first, step in (("ones", 2, 1), ("teens", 10, 1), ("tens", 2, 10))
     for at, word in enumerate(_TABLE["parts"][name].split("|"))
 }
-_CLAUSE = re.compile(r"[，;；]|,(?!\d)|\b(?:and|but) (?=(?:I|we|you|he|she|they|it|my|our|your|his|her|their|the)\b)")
+_CLAUSE = re.compile(
+    r"[，;；]|,(?!\d)|\b(?:and|but) (?=(?:I|we|you|he|she|they|it|my|our|your|his|her|their|the)\b)"
+)
 _NONE: Mapping[int, int] = {}
 _QUESTION = ("?", "？")
 _MARK = "\0"

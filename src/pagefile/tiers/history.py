@@ -29,8 +29,8 @@ from pagefile.window.turn_notes import (
     in_order,
     is_large,
     now_line,
-    today_line,
     status_line,
+    today_line,
     with_lines,
 )
 from pagefile.window.wording import ZH, Wording

@@ -183,7 +183,7 @@ class ClaudeMemory:
                 await session.chat.abort(turn)
             session.prompt = given["prompt"]
             window = await session.chat.context(session.prompt, recent_turns=1)
-            added = unsaid(window.parts.memory, session.told, self._chars)
+            added = unsaid(window.parts.dated_memory, session.told, self._chars)
             session.transcript = Transcript(str(given.get("prompt_id")))
             session.turn = await session.chat.begin(session.prompt)
         return _specific("UserPromptSubmit", additionalContext=added) if added else {}

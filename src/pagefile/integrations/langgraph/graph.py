@@ -35,6 +35,7 @@ from pagefile.integrations.recorder import given_up
 from pagefile.integrations.tools import ToolCaller, memory_tool_schemas
 from pagefile.standalone.knowledge_base import Retriever, Router
 from pagefile.text.sentences import language
+from pagefile.window.turn_notes import today_line
 from pagefile.window.wording import WORDINGS, Language
 
 logger = logging.getLogger("pagefile")
@@ -180,12 +181,14 @@ class ConversationNodes:
         engine = self.edge.memory.engine
         chosen = engine.settings.language
         spoken: Language = language(question(state)) if chosen == "auto" else chosen
+        zone = ZoneInfo(engine.settings.timezone)
+        today = today_line(engine.clock.now().astimezone(zone), WORDINGS[spoken])
         return chat_nodes.Wording(
-            self.system_message or _GREETING[spoken],
+            f"{self.system_message or _GREETING[spoken]}\n\n{today}",
             self.window_tokens or engine.settings.window_tokens,
             engine.counter.count,
             spoken,
-            ZoneInfo(engine.settings.timezone),
+            zone,
         )
 
     def _tools(self, state: ConversationState) -> chat_nodes.MemoryTools:
