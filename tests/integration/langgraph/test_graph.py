@@ -117,7 +117,9 @@ async def test_debug_shows_the_prompt(memory, model):
         events = await events_of(chat, request(debug=debug))
         (told,) = [event["told"] for event in events if event.get("node") == "generate"]
         assert debug == ("prompt" in told)
-    assert {"role": "system", "content": "SYS"} == (await _prompt(chat))[0]
+    told, today = (await _prompt(chat))[0]["content"].split("\n\n")
+    assert "SYS" == told
+    assert today.startswith("今天是 20")
 
 
 async def _prompt(chat):
