@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from pagefile import Memory, Settings
-from pagefile.standalone import ConversationHistory
+from pagefile.standalone import ConversationHistory, ConversationStore, ConversationSummarizer
 from pagefile.stores.inmemory import InMemoryStore
 from pagefile.testing import FakeClock, FlakyStore
 
@@ -96,5 +96,9 @@ async def test_the_prompt_of_a_handler_says_the_day(memory):
     """After the instructions of whoever wrote it."""
     chat = memory.conversation("c", user_id="u", timezone="Asia/Shanghai")
     await chat.record(user="你好", assistant="你好！")
-    prompt = await ConversationHistory(memory).build_prompt("c", "吃什么好？", system_message="你是助手。")
+    store = ConversationStore(memory)
+    asked = {"conversation_id": "c", "question": "吃什么好？", "system_message": "你是助手。"}
+    prompt = await ConversationHistory(store, ConversationSummarizer(store=store)).build_prompt(**asked)
     assert f"你是助手。\n\n{THURSDAY}" == prompt[0]["content"]
+    # The baseline stays as it was.
+    assert "你是助手。" == (await ConversationHistory(store).build_prompt(**asked))[0]["content"]

@@ -105,15 +105,18 @@ class ConversationHistory:
     async def build_prompt(
         self, conversation_id: str, question: str, *, system_message: str, memory_context: str | None = None
     ) -> list[PromptMessage]:
-        """All configured phases in one prompt, and what day it is."""
+        """All configured phases in one prompt; with any of them, what day it is."""
         context = await self.get_context(conversation_id)
         recent = context["recent_history"]
         history = [*await self._recalled(conversation_id, question, recent), *recent]
         head = (await self.store.view(await self.store.owned(conversation_id))).head
         zone = ZoneInfo(head.timezone or self.store.engine.settings.timezone)
-        today = today_line(self.store.engine.clock.now().astimezone(zone), ZH)
+        if self.summarizer is not None or self.episodic_memory is not None:
+            # The baseline is the document's, word for word.
+            today = today_line(self.store.engine.clock.now().astimezone(zone), ZH)
+            system_message = f"{system_message}\n\n{today}"
         known = memory_context, context["summary"]
-        return build_general_prompt(f"{system_message}\n\n{today}", *known, history, question, zone=zone)
+        return build_general_prompt(system_message, *known, history, question, zone=zone)
 
     async def _recalled(
         self, conversation_id: str, query: str, recent: Messages

@@ -116,7 +116,10 @@ def test_statements_shown_together_are_corrected_one_by_one():
 
 def test_what_is_left_of_a_sentence_is_a_sentence():
     """Else it would be read together with the one after it."""
-    said = [("user", "我住在滨江，健身房在公司楼下。"), ("user", "公司楼下的健身房倒闭了，我换到了小区旁边。")]
+    said = [
+        ("user", "我住在滨江，健身房在公司楼下。"),
+        ("user", "公司楼下的健身房倒闭了，我换到了小区旁边。"),
+    ]
     assert "我住在滨江。" in summarize(said, limit=500)
 
 
