@@ -36,7 +36,7 @@ READERS: dict[str, str] = {
     "engine/importer.py::_check_header": IMPORTS,
     "integrations/claude_agent/shapes.py::Transcript._take": "tests/integration/claude/test_transcript.py",
     "integrations/imports.py::moment": DUMPS,
-    "integrations/imports.py::read_dump": DUMPS,
+    "integrations/imports.py::_json": DUMPS,
     "integrations/recorder.py::as_json": MESSAGES,
     "models/extractors.py::_parsed": STREAMS,
     "schema.py::moment_from": FILES,

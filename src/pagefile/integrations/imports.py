@@ -4,6 +4,8 @@ Each format has a pure reader from its API's JSON to `Brought`; `take_over` writ
 None of the packages read from is required.
 """
 
+import csv
+import io
 import json
 import math
 from collections import Counter
@@ -164,11 +166,17 @@ def _first_text(values: Iterable[object]) -> str | None:
     return next(filter(None, map(text, values)), None)
 
 
+#: From here on a number counts milliseconds: as seconds it would be after the year 5000.
+_MILLISECONDS_FROM = 1e11
+
+
 def moment(value: object) -> datetime | None:
-    """A time in ISO 8601 or in seconds since 1970; UTC if it has no time zone."""
+    """A time in ISO 8601, or in seconds or milliseconds since 1970; UTC if it has no time zone."""
     try:
+        if isinstance(value, str) and value.isdecimal():
+            value = int(value)
         if isinstance(value, int | float) and not isinstance(value, bool):
-            return datetime.fromtimestamp(value, UTC)
+            return datetime.fromtimestamp(value / 1000 if value > _MILLISECONDS_FROM else value, UTC)
         return utc(datetime.fromisoformat(value)) if isinstance(value, str) else None
     except (ValueError, OverflowError, OSError):
         return None
@@ -318,8 +326,7 @@ def from_ai_message(data: object) -> Brought:
     """Rows of a table `ai_message` with a question and its answer each, oldest first; rows that mark a summary are left out."""
     turns: list[BroughtTurn] = []
     left_out: Counter[str] = Counter()
-    rows = sorted(map(mapping, items(data)), key=lambda row: str(row.get("create_time") or ""))
-    for place, row in enumerate(rows):
+    for place, row in enumerate(_rows(data, "create_time")):
         chat, asked, answer = (text(row.get(name)) for name in ("conversation_id", "query", "answer"))
         if asked == CHECKPOINT_QUERY:
             left_out["checkpoints, which are made again"] += 1
@@ -334,9 +341,8 @@ def from_ai_message(data: object) -> Brought:
 
 def from_messages(data: object) -> Brought:
     """Rows of a table of messages, one for each side: `conversation_id`, `role`, `content`, `created_at`, and perhaps `id`."""
-    rows = sorted(map(mapping, items(data)), key=lambda row: str(row.get("created_at") or ""))
     chats: dict[str | None, list[Said]] = {}
-    for row in rows:
+    for row in _rows(data, "created_at"):
         said = Said(
             str(row.get("role") or ""),
             text(row.get("content")) or "",
@@ -348,23 +354,28 @@ def from_messages(data: object) -> Brought:
 
 
 def from_episodes(data: object) -> Brought:
-    """Rows of a collection of episodes: `user_message`, `assistant_message`, `conversation_id`, `timestamp`, and perhaps `id`."""
-    rows = sorted(map(mapping, items(data)), key=lambda row: str(row.get("timestamp") or ""))
-    names = {
-        "message_id": "id",
-        "query": "user_message",
-        "answer": "assistant_message",
-        "create_time": "timestamp",
-    }
+    """Rows of a collection of episodes: `user_message`, `assistant_message`, `conversation_id`, `created_at` (or `timestamp`), and perhaps `id`."""
+    names = {"message_id": "id", "query": "user_message", "answer": "assistant_message"}
     return from_ai_message(
         [
             {
                 "conversation_id": row.get("conversation_id"),
+                "create_time": row.get("created_at") or row.get("timestamp"),
                 **{name: row.get(old) for name, old in names.items()},
             }
-            for row in rows
+            for row in map(mapping, items(data))
         ]
     )
+
+
+def _rows(data: object, when: str) -> list[Mapping[str, Any]]:
+    """The rows in the order of their times; one without a readable time stays behind the row before it."""
+    rows, at = [*map(mapping, items(data))], datetime.min.replace(tzinfo=UTC)
+    placed: list[datetime] = []
+    for row in rows:
+        at = moment(row.get(when)) or at
+        placed.append(at)
+    return [rows[place] for place in sorted(range(len(rows)), key=placed.__getitem__)]
 
 
 def from_sessions(data: object) -> Brought:
@@ -426,16 +437,43 @@ FORMATS: Final[Mapping[str, Callable[[object], Brought]]] = {
 }
 
 
+#: Rows of a table, which databases also dump as CSV.
+_TABLES = frozenset({"ai-message", "messages", "episodes"})
+
+
 async def read_dump(path: str | PathLike[str], kind: str) -> Brought:
-    """The contents of a JSON file in one of the `FORMATS`."""
+    """The contents of a file in one of the `FORMATS`: JSON, or one JSON object a line; of a table also CSV with a header."""
     read = FORMATS.get(kind)
     if read is None:
         raise TransferError(f"There is no format {kind!r}: it is one of {', '.join(FORMATS)}.")
     try:
-        data: object = json.loads(await anyio.Path(path).read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise TransferError(f"Cannot read {str(path)!r} as JSON: {error}.") from error
+        dump = await anyio.Path(path).read_text(encoding="utf-8-sig")
+        data = (
+            _csv_rows(dump) if kind in _TABLES and not dump.lstrip().startswith(("[", "{")) else _json(dump)
+        )
+    except (OSError, ValueError, RecursionError, csv.Error) as error:
+        shapes = "JSON or JSON lines" + (", or CSV with a header" if kind in _TABLES else "")
+        raise TransferError(f"Cannot read {str(path)!r} as {shapes}: {error}.") from error
     return read(data)
+
+
+def _json(dump: str) -> object:
+    """A JSON text, or a list of those of its lines."""
+    try:
+        return json.loads(dump)
+    except ValueError:
+        lines = [line for line in dump.splitlines() if line.strip()]
+        if len(lines) < 2 or not lines[0].rstrip().endswith("}"):
+            raise
+        return [json.loads(line) for line in lines]
+
+
+def _csv_rows(dump: str) -> list[dict[str, str | None]]:
+    """The rows of a table as `COPY … TO … CSV HEADER` and the like write it."""
+    rows = [*csv.DictReader(io.StringIO(dump))]
+    if not rows or "conversation_id" not in rows[0]:
+        raise ValueError("its first line names no column conversation_id")
+    return rows
 
 
 async def take_over(
@@ -492,15 +530,21 @@ async def _put(chat: Conversation, session: BroughtSession, counts: dict[str, in
 
 
 async def _record(chat: Conversation, turns: Iterable[BroughtTurn], counts: dict[str, int]) -> None:
-    known: set[str] = set()
+    known: dict[str, tuple[str | None, str | None]] = {}
     after: int | str | None = 0
     while after is not None:
         listing = await chat.turns(after=after, limit=1000)
-        known |= {turn.id for turn in listing}
+        known |= {turn.id: (turn.user, turn.assistant) for turn in listing}
         after = listing.next
+    there = set(known)
     for turn in turns:
-        record = partial(chat.record, turn.user, turn.assistant, steps=turn.steps, id=turn.id, at=turn.at)
-        await _write("turn", turn.id, record, known, counts)
+        said = turn.user, turn.assistant
+        if known.setdefault(turn.id, said) != said:
+            # Something else has its id: it is not there, and nobody may believe so.
+            counts["rejected"] += 1
+            continue
+        record = partial(chat.record, *said, steps=turn.steps, id=turn.id, at=turn.at)
+        await _write("turn", turn.id, record, there, counts)
 
 
 async def _write(
