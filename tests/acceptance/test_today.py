@@ -8,6 +8,8 @@ from pagefile import Memory, Settings
 from pagefile.standalone import ConversationHistory, ConversationStore, ConversationSummarizer
 from pagefile.stores.inmemory import InMemoryStore
 from pagefile.testing import FakeClock, FlakyStore
+from tests.acceptance.cli_calling import pagefile
+from tests.acceptance.http_serving import serving
 
 #: 23:30 in London on a Wednesday is 7:30 on Thursday in Shanghai.
 LATE = datetime(2026, 11, 18, 23, 30, tzinfo=UTC)
@@ -102,3 +104,28 @@ async def test_the_prompt_of_a_handler_says_the_day(memory):
     assert f"你是助手。\n\n{THURSDAY}" == prompt[0]["content"]
     # The baseline stays as it was.
     assert "你是助手。" == (await ConversationHistory(store).build_prompt(**asked))[0]["content"]
+
+
+ZONES = ("Pacific/Kiritimati", "Pacific/Honolulu")
+
+
+def is_a_day_apart(days):
+    """Kiritimati is a day ahead of Honolulu, always."""
+    (ahead, one), (behind, other) = (day.split(" (") for day in days)
+    return ahead != behind and (f"{ZONES[0]}).", f"{ZONES[1]}).") == (one, other)
+
+
+async def test_a_request_over_http_names_its_time_zone():
+    async with serving(Settings(url="memory://")) as client:
+        body = {"conversation_id": "c", "query": "Hello"}
+        answers = [await client.post("/v1/context", json={**body, "timezone": zone}) for zone in ZONES]
+        refused = await client.post("/v1/context", json={**body, "timezone": "Mars/Olympus"})
+    assert is_a_day_apart([answer.json()["messages"][0]["content"] for answer in answers])
+    assert (422, True) == (refused.status_code, "Asia/Shanghai" in refused.text)
+
+
+def test_a_command_names_its_time_zone(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pagefile("record", "c", "--user", "Hi", "--assistant", "Hello")
+    windows = [pagefile("context", "c", "Hello", "--timezone", zone, "--json").json for zone in ZONES]
+    assert is_a_day_apart([window["messages"][0]["content"] for window in windows])

@@ -110,6 +110,20 @@ async def test_a_checkpointer_keeps_the_thread_and_repeats_nothing(memory, model
     assert ["一", "答：一", "二", "答：二", "三"] == [message.text for message in model.prompts[-1][1:]]
 
 
+async def test_a_message_that_is_asked_again_has_both_answers(memory):
+    """As when an answer is regenerated: under the same id of the message, once each, and no run is lost to a conflict."""
+    graph = build_conversation_graph(
+        memory, model=Model("红的", "绿的", "绿的"), checkpointer=InMemorySaver()
+    )
+    config = {"configurable": {"thread_id": "1"}}
+    for _ in range(3):
+        asked = {"messages": [HumanMessage("什么颜色？", id="same")], "conversation_id": "c"}
+        state = await graph.ainvoke(asked, config)
+    assert "绿的" == state["messages"][-1].text
+    expected = [("done", "什么颜色？", "红的"), ("done", "什么颜色？", "绿的")]
+    assert expected == await the_log(memory, "c", user=None)
+
+
 async def test_debug_shows_the_prompt(memory, model):
     """And only debug does."""
     chat = ConversationChat(memory, model=model, system_message="SYS")
