@@ -184,7 +184,14 @@ class History(OwnTier):
         leaving = request.leaving
         for number, (turn, position) in enumerate(shown):
             block = "recent" if number >= recent_from else "older"
-            forms = await self._forms(turn, request, lines.get(turn.id, ""), recent=block == "recent")
+            turn = leaving.shortened(turn, self.counter.count)  # noqa: PLW2901 - what is shown of it
+            said_at = lines.get(turn.id, "")
+            forms = self._forms(turn, request, said_at)
+            if is_large(turn, request.window_tokens):
+                forms = (
+                    *forms,
+                    *await self._excerpts(turn, request, said_at, forms, recent=block == "recent"),
+                )
             note = leaving.note(turn.id, range(len(turn.steps))) if leaving.reasons else ""
             candidates.append(Candidate(turn.id, block, forms, position, note=note))
         unread = view.head.live_turns - len(view.turns)
@@ -208,17 +215,18 @@ class History(OwnTier):
             return today
         return [*today, *self._text("now", now_line(at, request.wording))]
 
-    async def _forms(
-        self, turn: Turn, request: WindowRequest, said_at: str, *, recent: bool
-    ) -> tuple[Form, ...]:
-        """The turn from its fullest form to its shortest; one that may not fit at all has its passages, too."""
+    def _forms(self, turn: Turn, request: WindowRequest, said_at: str) -> tuple[Form, ...]:
+        """The turn from its fullest form to its shortest."""
         count, wording = self.counter.count, request.wording
-        turn = request.leaving.shortened(turn, count)
+        shown = with_lines(turn, said_at, status_line(turn, wording), count)
+        return turn_forms(shown, request.pages, request.leaving.remains, count, wording, request.known_pages)
+
+    async def _excerpts(
+        self, turn: Turn, request: WindowRequest, said_at: str, forms: Sequence[Form], *, recent: bool
+    ) -> list[Form]:
+        """Shorter forms of a turn that may not fit at all: its passages."""
+        count, wording = self.counter.count, request.wording
         told = status_line(turn, wording)
-        shown = with_lines(turn, said_at, told, count)
-        forms = turn_forms(shown, request.pages, request.leaving.remains, count, wording, request.known_pages)
-        if not is_large(turn, request.window_tokens):
-            return forms
         # Further up, passages that change with the question would change the beginning of every prompt.
         query = (request.query or "") if recent else ""
 
@@ -228,7 +236,7 @@ class History(OwnTier):
             return [Form(one.tokens, shown_turn(one, _PASSAGES, {}), name=_PASSAGES) for one in lined]
 
         shorter = await off_loop(abridge, len(turn.text), THREAD_FROM_CHARS)
-        return (*forms, *(form for form in shorter if form.tokens < forms[-1].tokens))
+        return [form for form in shorter if form.tokens < forms[-1].tokens]
 
     def current(self, turn: Turn, request: WindowRequest) -> list[Candidate]:
         """The open turn as the current message of its own window, with its tool results so far."""

@@ -83,7 +83,9 @@ def with_lines(turn: Turn, before: str, after: str, count: Count) -> Turn:
 
 def status_line(turn: Turn, wording: Wording) -> str:
     """That no answer came, or none yet."""
-    return {"done": "", "aborted": wording.unanswered, "open": wording.waiting}[turn.status]
+    if turn.status == "done":
+        return ""
+    return wording.unanswered if turn.status == "aborted" else wording.waiting
 
 
 # -- time --------------------------------------------------------------------------------------------------------------------
