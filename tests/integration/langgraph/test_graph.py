@@ -110,6 +110,15 @@ async def test_a_checkpointer_keeps_the_thread_and_repeats_nothing(memory, model
     assert ["一", "答：一", "二", "答：二", "三"] == [message.text for message in model.prompts[-1][1:]]
 
 
+async def test_the_prompt_says_the_day_of_the_conversations_time_zone(memory):
+    """Set with the conversation, by whoever writes to it."""
+    await memory.conversation("c", timezone="Pacific/Kiritimati").record("你好", "你好！")
+    model = Model()
+    graph = build_conversation_graph(memory, model=model)
+    await graph.ainvoke({"messages": [HumanMessage("几号？", id="t1")], "conversation_id": "c"})
+    assert "（Pacific/Kiritimati）" in model.prompts[0][0].text
+
+
 async def test_a_message_that_is_asked_again_has_both_answers(memory):
     """As when an answer is regenerated: under the same id of the message, once each, and no run is lost to a conflict."""
     graph = build_conversation_graph(
