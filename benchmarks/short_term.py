@@ -29,7 +29,7 @@ QUERIES_LIMIT = Limit("at most", 2.0)
 ROWS_LIMIT = Limit("at most", 1.0)
 LENGTH_LIMIT = Limit("at most", 1.3)
 BARE_LIMIT = Limit("at most", 3.0)
-#: What a read of Redis may take by document 001.
+#: What a read of Redis may take by the design.
 READ_LIMIT_S, READ_LIMIT = 0.002, Limit("at most", 1.0)
 SESSION_LIMIT = Limit("at most", 0.6)
 QUERY_LIMIT = Limit("at most", 0.8)
@@ -280,7 +280,7 @@ class _Bench:
         async with bare_get(sessions, scope) as get:
             ours, bare = await self._timed(partial(memory.engine.sessions.get, scope), get)
         note = (
-            f"of the {READ_LIMIT_S * 1e3:.0f} ms that the document allows; {bare * 1e6:,.0f} µs for a bare GET, "
+            f"of the {READ_LIMIT_S * 1e3:.0f} ms that the design allows; {bare * 1e6:,.0f} µs for a bare GET, "
             "ours reads the label too, checks the seal and parses the value"
         )
         return Row.judged(
