@@ -43,6 +43,7 @@ READERS: dict[str, str] = {
     "integrations/brought.py::moment": DUMPS,
     "integrations/imports.py::_read": DUMPS,
     "integrations/imports.py::_read_lines": DUMPS,
+    "integrations/imports.py::_json": DUMPS,
     "integrations/recorder.py::as_json": MESSAGES,
     "models/extractors.py::_parsed": STREAMS,
     "schema.py::moment_from": FILES,

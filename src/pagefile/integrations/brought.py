@@ -165,11 +165,17 @@ def first_text(values: Iterable[object]) -> str | None:
     return next(filter(None, map(text, values)), None)
 
 
+#: From here on a number counts milliseconds: as seconds it would be after the year 5000.
+_MILLISECONDS_FROM = 1e11
+
+
 def moment(value: object) -> datetime | None:
-    """A time in ISO 8601 or in seconds since 1970; UTC if it has no time zone."""
+    """A time in ISO 8601, or in seconds or milliseconds since 1970; UTC if it has no time zone."""
     try:
+        if isinstance(value, str) and value.isdecimal():
+            value = int(value)
         if isinstance(value, int | float) and not isinstance(value, bool):
-            return datetime.fromtimestamp(value, UTC)
+            return datetime.fromtimestamp(value / 1000 if value > _MILLISECONDS_FROM else value, UTC)
         return utc(datetime.fromisoformat(value)) if isinstance(value, str) else None
     except (ValueError, OverflowError, OSError):
         return None
@@ -269,15 +275,21 @@ async def _put(chat: Conversation, session: BroughtSession, counts: dict[str, in
 
 
 async def _record(chat: Conversation, turns: Iterable[BroughtTurn], counts: dict[str, int]) -> None:
-    known: set[str] = set()
+    known: dict[str, tuple[str | None, str | None]] = {}
     after: int | str | None = 0
     while after is not None:
         listing = await chat.turns(after=after, limit=1000)
-        known |= {turn.id for turn in listing}
+        known |= {turn.id: (turn.user, turn.assistant) for turn in listing}
         after = listing.next
+    there = set(known)
     for turn in turns:
-        record = partial(chat.record, turn.user, turn.assistant, steps=turn.steps, id=turn.id, at=turn.at)
-        await _write("turn", turn.id, record, known, counts)
+        said = turn.user, turn.assistant
+        if known.setdefault(turn.id, said) != said:
+            # Something else has its id: it must not be counted as there already.
+            counts["rejected"] += 1
+            continue
+        record = partial(chat.record, *said, steps=turn.steps, id=turn.id, at=turn.at)
+        await _write("turn", turn.id, record, there, counts)
 
 
 async def _write(

@@ -4,11 +4,14 @@ Each format has a pure reader from its API's JSON to `Brought`; `take_over` writ
 None of the packages read from is required. What assistants and agents keep of their own is read by `transcripts`, Letta and Zep by `memory_dumps`.
 """
 
+import csv
+import io
 import json
 import re
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, cast
@@ -180,8 +183,7 @@ def from_ai_message(data: object) -> Brought:
     """Rows of a table `ai_message` with a question and its answer each, oldest first; rows that mark a summary are left out."""
     turns: list[BroughtTurn] = []
     left_out: Counter[str] = Counter()
-    rows = sorted(map(mapping, items(data)), key=lambda row: str(row.get("create_time") or ""))
-    for place, row in enumerate(rows):
+    for place, row in enumerate(_rows(data, "create_time")):
         chat, asked, answer = (text(row.get(name)) for name in ("conversation_id", "query", "answer"))
         if asked == CHECKPOINT_QUERY:
             left_out["checkpoints, which are made again"] += 1
@@ -196,9 +198,8 @@ def from_ai_message(data: object) -> Brought:
 
 def from_messages(data: object) -> Brought:
     """Rows of a table of messages, one for each side: `conversation_id`, `role`, `content`, `created_at`, and perhaps `id`."""
-    rows = sorted(map(mapping, items(data)), key=lambda row: str(row.get("created_at") or ""))
     chats: dict[str | None, list[Said]] = {}
-    for row in rows:
+    for row in _rows(data, "created_at"):
         said = Said(
             str(row.get("role") or ""),
             text(row.get("content")) or "",
@@ -210,23 +211,28 @@ def from_messages(data: object) -> Brought:
 
 
 def from_episodes(data: object) -> Brought:
-    """Rows of a collection of episodes: `user_message`, `assistant_message`, `conversation_id`, `timestamp`, and perhaps `id`."""
-    rows = sorted(map(mapping, items(data)), key=lambda row: str(row.get("timestamp") or ""))
-    names = {
-        "message_id": "id",
-        "query": "user_message",
-        "answer": "assistant_message",
-        "create_time": "timestamp",
-    }
+    """Rows of a collection of episodes: `user_message`, `assistant_message`, `conversation_id`, `created_at` (or `timestamp`), and perhaps `id`."""
+    names = {"message_id": "id", "query": "user_message", "answer": "assistant_message"}
     return from_ai_message(
         [
             {
                 "conversation_id": row.get("conversation_id"),
+                "create_time": row.get("created_at") or row.get("timestamp"),
                 **{name: row.get(old) for name, old in names.items()},
             }
-            for row in rows
+            for row in map(mapping, items(data))
         ]
     )
+
+
+def _rows(data: object, when: str) -> list[Mapping[str, Any]]:
+    """The rows in the order of their times; one without a readable time stays behind the row before it."""
+    rows, at = [*map(mapping, items(data))], datetime.min.replace(tzinfo=UTC)
+    placed: list[datetime] = []
+    for row in rows:
+        at = moment(row.get(when)) or at
+        placed.append(at)
+    return [rows[place] for place in sorted(range(len(rows)), key=placed.__getitem__)]
 
 
 def from_sessions(data: object) -> Brought:
@@ -276,6 +282,8 @@ FORMATS: Final[Mapping[str, Callable[[object], Brought]]] = {
 }
 
 
+#: Rows of a table, which databases also dump as CSV.
+_TABLES = frozenset({"ai-message", "messages", "episodes"})
 #: Files in an export that is a zip archive: the conversations of ChatGPT and Claude, the activity of Gemini, an agent of Letta.
 _IN_ARCHIVES = re.compile(r"(?:.*/)?(?:conversations[^/]*\.json|MyActivity\.json|[^/]+\.af)", re.ASCII)
 #: More than any export has, unpacked.
@@ -283,30 +291,36 @@ _MAX_UNPACKED_BYTES = 4_000_000_000
 
 
 async def read_dump(path: str | PathLike[str], kind: str) -> Brought:
-    """The contents of a file in one of the `FORMATS`: JSON, lines of JSON (`.jsonl`), or a zip archive with JSON in it."""
+    """The contents of a file in one of the `FORMATS`: JSON, one JSON object a line, or a zip archive with JSON in it; of a table also
+    CSV with a header.
+    """
     read = FORMATS.get(kind)
     if read is None:
         raise TransferError(f"There is no format {kind!r}: it is one of {', '.join(FORMATS)}.")
     try:
-        return await anyio.to_thread.run_sync(_read, Path(path), read)
+        return await anyio.to_thread.run_sync(_read, Path(path), read, kind in _TABLES)
     except (
         OSError,
         ValueError,
         RecursionError,
+        csv.Error,
         zipfile.BadZipFile,
         NotImplementedError,
         RuntimeError,
     ) as error:
         if isinstance(error, TransferError):
             raise
-        raise TransferError(f"Cannot read {str(path)!r} as JSON: {error}.") from error
+        shapes = "JSON or JSON lines" + (", or CSV with a header" if kind in _TABLES else "")
+        raise TransferError(f"Cannot read {str(path)!r} as {shapes}: {error}.") from error
 
 
-def _read(path: Path, read: Callable[[object], Brought]) -> Brought:
+def _read(path: Path, read: Callable[[object], Brought], is_table: bool) -> Brought:  # noqa: FBT001 - called in a thread
     if path.suffix == ".jsonl":
         return _read_lines(path, read)
     if path.suffix != ".zip":
-        return read(json.loads(path.read_text(encoding="utf-8-sig")))
+        dump = path.read_text(encoding="utf-8-sig")
+        in_json = not is_table or dump.lstrip().startswith(("[", "{"))
+        return read(_json(dump) if in_json else _csv_rows(dump))
     with zipfile.ZipFile(path) as archive:
         found = [one for one in archive.infolist() if _IN_ARCHIVES.fullmatch(one.filename)]
         if not found:
@@ -316,6 +330,25 @@ def _read(path: Path, read: Callable[[object], Brought]) -> Brought:
                 f"{str(path)!r} is too large to be unpacked in memory: unpack it, and import its files."
             )
         return sum((read(json.loads(archive.read(one).decode("utf-8-sig"))) for one in found), Brought())
+
+
+def _json(dump: str) -> object:
+    """A JSON text, or a list of those of its lines."""
+    try:
+        return json.loads(dump)
+    except ValueError:
+        lines = [line for line in dump.splitlines() if line.strip()]
+        if len(lines) < 2 or not lines[0].rstrip().endswith("}"):
+            raise
+        return [json.loads(line) for line in lines]
+
+
+def _csv_rows(dump: str) -> list[dict[str, str | None]]:
+    """The rows of a table as `COPY … TO … CSV HEADER` and the like write it."""
+    rows = [*csv.DictReader(io.StringIO(dump))]
+    if not rows or "conversation_id" not in rows[0]:
+        raise ValueError("its first line names no column conversation_id")
+    return rows
 
 
 def _read_lines(path: Path, read: Callable[[object], Brought]) -> Brought:

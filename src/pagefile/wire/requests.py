@@ -354,6 +354,8 @@ class AskContext(ConversationBody):
     placement: Literal["tail", "head"] | None = None
     language: Literal["auto", "zh", "en"] | None = None
     """The language of what is written around the conversation; by default what is set for it, or its own."""
+    timezone: Id | None = None
+    """Where the user is, such as Asia/Shanghai; by default what is set for the conversation."""
     format: Format = "openai"
     """The shape of the messages; "parts" for what they are made of."""
 

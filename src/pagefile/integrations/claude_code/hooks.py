@@ -146,7 +146,7 @@ class ClaudeHooks:
                 session.told.clear()
             # Without a question: what is relevant to one comes with the prompt.
             window = await session.chat.context(recent_turns=1)
-            added = unsaid(window.parts.memory, session.told, self._chars)
+            added = unsaid(window.parts.dated_memory, session.told, self._chars)
         return _specific("SessionStart", additionalContext=added) if added else {}
 
     async def _on_prompt(self, given: Mapping[str, Any], _id: str | None) -> HookAnswer:
@@ -158,7 +158,7 @@ class ClaudeHooks:
                 await session.chat.abort(turn)
             session.prompt = given["prompt"]
             window = await session.chat.context(session.prompt, recent_turns=1)
-            memory = window.parts.memory
+            memory = window.parts.dated_memory
             if session.compacted:
                 own = await self._compacted(session)
                 memory = memory.with_section("episodes", [*memory.sections.get("episodes", ()), *own])
