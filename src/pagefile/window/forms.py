@@ -60,9 +60,6 @@ class Leaving:
     reasons: dict[tuple[str, int], str] = field(default_factory=dict[tuple[str, int], str])
     #: Tokens of results that are shown and could leave, too.
     pageable_tokens: int = 0
-    #: Whether something left or soon will: what is said about it at the beginning of a prompt is best said early,
-    #: since prompt caches lose everything behind a change.
-    is_near: bool = False
 
     def shortened(self, turn: Turn, count: Count) -> Turn:
         """The turn with what remains of the arguments of its calls."""
