@@ -1,6 +1,8 @@
 """What a full window says in place of a result of the running turn that left it."""
 
+import base64
 import json
+import random
 
 import pytest
 
@@ -50,3 +52,19 @@ async def test_the_guide_comes_with_the_first_result_that_leaves():
     assert (True, True) == guided[-1]
     assert (False, False) == guided[0]
     assert all(left == told for left, told in guided)
+
+
+async def test_a_result_that_is_mostly_base64_is_shown_and_not_its_placeholder():
+    """What can be read of it is shorter than a placeholder; the page has the bytes."""
+    data = base64.b64encode(random.Random(7).randbytes(30_000)).decode()
+    said = [{"type": "text", "text": "Saved the chart."}, {"type": "image", "data": data}]
+    async with Memory.open("memory://", settings=Settings(language="en")) as memory:
+        chat = memory.conversation("c", user_id="u")
+        turn = await chat.begin("Draw it.")
+        turn = await chat.step(turn, tool="draw", input={}, result=json.dumps(said))
+        shown = (await chat.context()).messages[-1]["content"]
+        assert "Saved the chart." in shown
+        assert "base64" in shown
+        assert "archived" not in shown
+        assert len(shown) < 300
+        assert json.dumps(said) == await chat.load(turn.steps[0].page)
