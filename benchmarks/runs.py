@@ -34,7 +34,7 @@ WINDOWS = (32_000, 16_000, 8_000)
 POINTS = (
     Point(30_000, 0.5),
     Point(26_000, 0.3),
-    Point(19_000, 0.1),
+    Point(17_500, 0.15),
     Point(10_200, 0.7, inputs_from=400),
     Point(8_000, 0.7, inputs_from=400),
 )
