@@ -263,7 +263,7 @@ class History(OwnTier):
         covered = view.checkpoint is not None and bool(view.checkpoint.archive_refs)
         # A turn that is large because of its images has none: without them it is short enough.
         abridged = any(turn.forms and turn.forms[-1].name == _PASSAGES for turn in turns)
-        return bool(request.leaving.is_near or away or covered or abridged)
+        return bool(request.leaving.reasons or away or covered or abridged)
 
     def _text(self, name: Literal["guide", "safety", "today", "now"], text: str) -> list[Candidate]:
         return [Candidate(name, name, (Form(self.counter.count(text), text=text),))] if text else []

@@ -343,8 +343,7 @@ class Paging:
         if not any(step.pages for one in (*turns, *([turn] if turn else ())) for step in one.steps):
             return
         loaded = {(turn.id, n): texts[0][1:] for n, texts in current.items() if turn is not None and texts}
-        redeemable = {uuid for uuid, page in request.known_pages.items() if not page.purged}
-        source = Source(self.counter.count, request.wording, loaded, self.inputs_from, redeemable)
+        source = Source(self.counter.count, request.wording, loaded, self.inputs_from, request.known_pages)
         items = source.items(turns, turn)
         room = request.window_tokens - request.instructions_tokens
         limit = int(HIGH_WATER * room)
@@ -367,7 +366,6 @@ class Paging:
         self._evictions[key] = folded
         leaving = request.leaving
         leaving.pageable_tokens = folded.pageable
-        leaving.is_near = folded.is_near
         for (turn_id, number, pointer), out in folded.out.items():
             place, reason = (turn_id, number), folded.reason((turn_id, number, pointer))
             if pointer:

@@ -203,10 +203,17 @@ def described(page: Page, shown: tuple[int, int] = ABOUT_SHOWN) -> str:
     return f"{page.tool}: {cut(query, shown[0])} | {cut(about, shown[1])}"
 
 
-def step_note(step: Step, wording: Wording = ZH, page: Page | None = None) -> str:
-    """The one-line form of a step's page; without the page, from what the turn knows about it."""
-    said = described(page) if page else f"{step.tool}: {cut(query_summary(step.input), ABOUT_SHOWN[0])}"
-    words = wording.purged if page and page.purged else wording.note
+def step_note(
+    step: Step,
+    wording: Wording = ZH,
+    page: Page | None = None,
+    *,
+    words: str = "",
+    shown: tuple[int, int] = ABOUT_SHOWN,
+) -> str:
+    """The one-line form of a step's page, in these words; without the page, from what the turn knows about it."""
+    said = described(page, shown) if page else f"{step.tool}: {cut(query_summary(step.input), shown[0])}"
+    words = wording.purged if page and page.purged else words or wording.note
     return words.format(uuid=step.page, said=said, chars=step.page_chars or len(step.result))
 
 
