@@ -62,6 +62,14 @@ OTHER: Mapping[str, tuple[int, str]] = {
         409,
         "The first request with this Idempotency-Key is still running: try again in a moment.",
     ),
+    "idempotency-interrupted": (
+        409,
+        "The service was stopped while it carried out the first request with this Idempotency-Key: it may have taken effect.",
+    ),
+    "idempotency-gone": (
+        409,
+        "The request with this Idempotency-Key was carried out. Its response was erased, or was too long to be kept.",
+    ),
     "idempotency-key": (422, "An Idempotency-Key has 1 to 255 visible ASCII characters."),
     "idempotency-reused": (
         422,
