@@ -200,7 +200,9 @@ def clock():
 @pytest.fixture
 async def asked(clock):
     """Sends a POST through the middleware; returns status, headers and body."""
-    async with Memory.open("memory://", settings=Settings(recall="never", indexing="manual"), clock=clock) as memory:
+    async with Memory.open(
+        "memory://", settings=Settings(recall="never", indexing="manual"), clock=clock
+    ) as memory:
 
         async def ask(app, path="/v1/reset", key=b"k"):
             scope = {

@@ -11,7 +11,9 @@ from pagefile.testing.scopes import ADA, CHAT
 _MINUTE = timedelta(minutes=1)
 
 
-def claim(claim_id: str = "k", scope: Scope = ADA, asked: str = "reset", after: timedelta = timedelta()) -> Claim:
+def claim(
+    claim_id: str = "k", scope: Scope = ADA, asked: str = "reset", after: timedelta = timedelta()
+) -> Claim:
     now = AT + after
     return Claim(claim_id, scope, asked, now, now + _MINUTE, now + timedelta(days=1))
 
@@ -34,7 +36,9 @@ class LeaseStoreContract(Contract):
         await store.leases.claim(claim())
         await store.leases.keep("k", '{"status": 201}', b"\x00\xff body")
         again = await store.leases.claim(claim(after=timedelta(hours=23)))
-        assert again == KeptResponse("reset", AT + _MINUTE, done=True, head='{"status": 201}', body=b"\x00\xff body")
+        assert again == KeptResponse(
+            "reset", AT + _MINUTE, done=True, head='{"status": 201}', body=b"\x00\xff body"
+        )
         assert await store.leases.claim(claim(after=timedelta(hours=24))) is None
 
     async def test_a_released_claim_is_free(self, store: Store) -> None:
@@ -71,7 +75,12 @@ class LeaseStoreContract(Contract):
 
     async def test_an_erasure_removes_responses(self, store: Store) -> None:
         """Those about the erased user and those that may be about anybody of the tenant; that they are done is still known."""
-        scopes = {"ada": ADA, "tenant": Scope("tenant"), "bob": Scope("tenant", "bob"), "other": Scope("other", "ada")}
+        scopes = {
+            "ada": ADA,
+            "tenant": Scope("tenant"),
+            "bob": Scope("tenant", "bob"),
+            "other": Scope("other", "ada"),
+        }
         for name, scope in scopes.items():
             await store.leases.claim(claim(name, scope))
             await store.leases.keep(name, "{}", b"secret")
