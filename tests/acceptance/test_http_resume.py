@@ -198,7 +198,7 @@ async def main():
                 os._exit(9)
         Run.chat, Run.turn = chat, await chat.begin("被杀", id="killed")
         async with streams.open_streams(memory) as open:
-            open.start(Run(), 0)
+            open.start(Run(), 9)
             await anyio.sleep(9)
 
 anyio.run(main)
