@@ -68,7 +68,7 @@ def verify(
     with counting("Looking at every row") as told:
         report = cli.run(
             lambda memory: verified(memory.engine, tenant=tenant, full=full, repair=repair, progress=told),
-            settings=_quiet(cli.settings),
+            settings=quiet(cli.settings),
         )
     names = "whole full checked damage derived mended notes other_windows left_out"
     findings = [{**asdict(finding), "advice": finding.advice} for finding in report.findings]
@@ -77,7 +77,7 @@ def verify(
         raise typer.Exit(1)
 
 
-def _quiet(settings: Settings) -> Settings:
+def quiet(settings: Settings) -> Settings:
     """Settings that disable background writes: verifying must not change anything."""
     facts = replace(settings.facts, extract="off")
     archive = replace(settings.archive, retention_days=0.0, max_bytes=0)

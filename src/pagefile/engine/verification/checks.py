@@ -119,6 +119,11 @@ class Pages(Check):
                 await self.audit.set_bytes(kept.tenant, page.uuid)
             what = f"says that its text takes {page.stored_bytes} bytes, and it takes {kept.blob_bytes}"
             found.append(told("derived", "page-size", what, mended=self.repair))
+        if (await self.audit.copy(kept.tenant, page.uuid)) not in (None, text):
+            if self.repair:
+                await self.audit.set_copy(kept.tenant, page.uuid, text)
+            what = "the plain copy for other programs (`result_full`) differs from its text"
+            found.append(told("derived", "page-copy", what, mended=self.repair))
         wrong = await self._wrong_passages(anyones, page.uuid, text)
         return found if wrong is None else [*found, told("derived", "passages", wrong, mended=self.repair)]
 
