@@ -131,6 +131,10 @@ async def test_a_damaged_row_is_survived_and_named(tmp_path, damage):
             assert answer.is_success or answer.json()["code"] == "store-corrupt", answer.text
     verified = await anyio.to_thread.run_sync(damaged_run, path, "verify", "--full")
     assert (1, True) == (verified.code, "sick" in verified.out)
+    file = tmp_path / "all.jsonl"
+    exported = await anyio.to_thread.run_sync(damaged_run, path, "export", str(file))
+    assert (1, True) == (exported.code, "sick" in exported.err)
+    assert 10 == sum(f"turn {number} in well" in file.read_text(encoding="utf-8") for number in range(10))
     examined = await anyio.to_thread.run_sync(damaged_run, path, "doctor")
     assert (1, True) == (examined.code, "sick" in examined.out)
 

@@ -79,7 +79,8 @@ def each(statement: str, values: Mapping[str, Any], make: Callable[[Row], T]) ->
         except UNREADABLE as error:
             if isinstance(error, PagefileError):
                 raise
-            note_damage(statement, values, kind_of(error))
+            # Lists begin with the id of each row.
+            note_damage(statement, {**values, "id": one[0]}, kind_of(error))
     return found
 
 
