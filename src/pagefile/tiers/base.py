@@ -15,6 +15,7 @@ import anyio.to_thread
 
 from pagefile.ports import LogView
 from pagefile.records import ErasureReceipt, JsonObject, JsonValue, Page, Scope, Step, Turn
+from pagefile.text.queries import searched
 from pagefile.text.tokens import TokenCounter
 from pagefile.window.budget import EXTRA_TOKENS, share_of
 from pagefile.window.candidates import Block, Candidate, Form, candidate_from, candidate_json
@@ -77,6 +78,11 @@ class WindowRequest:
     #: What a tier found that the log will not show later: recorded with the call, so that its window can be
     #: rebuilt.
     traces: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+
+    @property
+    def searched(self) -> str:
+        """The part of the query that is searched for."""
+        return searched(self.query or "")
 
     @property
     def wording(self) -> Wording:

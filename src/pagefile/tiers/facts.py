@@ -453,7 +453,7 @@ class Facts(base.OwnTier):
         return base.Remembered(self, offered, lambda request: then in {None, self._topic(request)})
 
     def _topic(self, request: base.WindowRequest) -> Topic:
-        return topic_of(request.view.turns, request.query, self.rules.context_turns)
+        return topic_of(request.view.turns, request.searched, self.rules.context_turns)
 
     def candidate(self, one: Ranked, rank: int, *, dated: bool = False) -> Candidate:
         fact = one.fact

@@ -195,7 +195,7 @@ class History(OwnTier):
         safety = self._text("safety", safety_text(view.profile, wording))
         told = (wording.guide, wording.guide_more) if self._needs_guide(request, candidates) else ()
         guide = self._text("guide", "\n\n".join(told))
-        about_time = request.at is not None and asks_for_time(request.query or "", request.at)
+        about_time = request.at is not None and asks_for_time(request.searched, request.at)
         now = self.now(request) if lines or about_time else ()
         return [*safety, *self._summary(request), *candidates, *guide, *now]
 
@@ -217,7 +217,7 @@ class History(OwnTier):
         if not is_large(turn, request.window_tokens):
             return forms
         # Further up, passages that change with the question would change the beginning of every prompt.
-        query = (request.query or "") if recent else ""
+        query = request.searched if recent else ""
 
         def abridge() -> list[Form]:
             made = excerpts(turn, query, request.window_tokens, count, wording)
