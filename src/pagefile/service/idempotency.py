@@ -28,7 +28,7 @@ from pagefile.gateway import identity
 from pagefile.ports import Claim, KeptResponse, LeaseStore
 from pagefile.records import DEFAULT_TENANT
 from pagefile.service.auth import memory_in, principal_of
-from pagefile.service.problems import answered, refused, to_problem
+from pagefile.service.problems import answered, http_error, refused, to_problem
 from pagefile.service.vendor_paths import is_vendors
 
 logger = logging.getLogger("pagefile.service")
@@ -86,7 +86,7 @@ class IdempotencyMiddleware:
         except ClientDisconnect:
             return None
         except HTTPException as error:
-            return answered(to_problem("body-too-large", error.detail), error.headers)
+            return await http_error(request, error)
         except PagefileError as error:
             return refused(error)
         # An erasure leaves no response, not even its own, so it is carried out again.

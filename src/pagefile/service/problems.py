@@ -51,6 +51,7 @@ OTHER: Mapping[str, tuple[int, str]] = {
     "route-not-found": (404, "There is no such route."),
     "method-not-allowed": (405, "The route does not take this method."),
     "body-too-large": (413, "The body is larger than the service accepts."),
+    "body-too-slow": (408, "The body did not arrive in time."),
     "cross-site": (
         403,
         "A web page of another site sent this: only programs and this service's own pages may change anything.",
@@ -82,7 +83,12 @@ OTHER: Mapping[str, tuple[int, str]] = {
 #: Instead of the error's docstring, which only makes sense to a Python program.
 _CLOSED = "The service is starting or stopping: try again in a moment."
 
-_CODE_OF_STATUS = {404: "route-not-found", 405: "method-not-allowed", 413: "body-too-large"}
+_CODE_OF_STATUS = {
+    404: "route-not-found",
+    405: "method-not-allowed",
+    408: "body-too-slow",
+    413: "body-too-large",
+}
 _MAX_ERRORS = 20
 _MAX_POINTER_CHARS = 200
 
