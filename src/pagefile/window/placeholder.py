@@ -8,6 +8,7 @@ from string import Formatter
 
 from pagefile.records import JsonValue, Page, Step
 from pagefile.text.sentences import clip, cut
+from pagefile.text.unseen import without_unseen
 from pagefile.window.wording import WORDINGS, ZH, Wording
 
 RULE = "━" * 37
@@ -86,7 +87,7 @@ _OURS = re.compile(rf"━{{3,}}|📎 *\[[^\]\n]*\]?|(?:{LOAD_TOOL}|{SEARCH_TOOL}
 
 def _quoted(text: str) -> str:
     """Words of a result or a call, as a placeholder may quote them: they cannot pass for its own."""
-    return _OURS.sub("…", text) if _OURS.search(text) else text
+    return _OURS.sub("…", without_unseen(text))
 
 
 def _long(page: Page, wording: Wording, query_shown: int, source_shown: int, summary_shown: int) -> str:
