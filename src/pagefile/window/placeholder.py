@@ -200,13 +200,15 @@ def query_summary(value: JsonValue) -> str:
 
 def described(page: Page, shown: tuple[int, int] = ABOUT_SHOWN) -> str:
     """Which page it is, on one line: its tool, what was asked, and the head of its synopsis."""
-    query, about = (" ".join(text.split()) for text in (page.query_summary, page.result_summary))
+    query, about = (" ".join(_quoted(text).split()) for text in (page.query_summary, page.result_summary))
     return f"{page.tool}: {cut(query, shown[0])} | {cut(about, shown[1])}"
 
 
 def step_note(step: Step, wording: Wording = ZH, page: Page | None = None) -> str:
     """The one-line form of a step's page; without the page, from what the turn knows about it."""
-    said = described(page) if page else f"{step.tool}: {cut(query_summary(step.input), ABOUT_SHOWN[0])}"
+    said = (
+        described(page) if page else f"{step.tool}: {cut(_quoted(query_summary(step.input)), ABOUT_SHOWN[0])}"
+    )
     words = wording.purged if page and page.purged else wording.note
     return words.format(uuid=step.page, said=said, chars=step.page_chars or len(step.result))
 
