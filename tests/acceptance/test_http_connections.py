@@ -31,7 +31,7 @@ def begun(url, content=HALF):
 
 def ended(connection):
     """Whether the service closes the connection within ten seconds."""
-    with contextlib.suppress(ConnectionResetError):
+    with connection, contextlib.suppress(ConnectionResetError):
         while connection.recv(1000):
             pass
     return True

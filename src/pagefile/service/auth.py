@@ -34,6 +34,7 @@ from pagefile.settings import ServiceSettings
 from pagefile.stores.key_secrets import is_key, presented
 from pagefile.text.json_size import MAX_VALUES, has_many_values
 from pagefile.tiers.base import off_loop
+from pagefile.tiers.fair_pool import working_for
 
 logger = logging.getLogger("pagefile.service")
 
@@ -252,6 +253,8 @@ def guarded(endpoint: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(endpoint)
     async def guard(request: Request, **given: Any) -> Any:
         principal = principal_of(request)
+        named = next((one.tenant for one in given.values() if getattr(one, "tenant", None)), None)
+        working_for.set(principal.tenant or named or records.DEFAULT_TENANT)
         if principal.tenant is not None:
             given = {name: await _narrowed(value, principal, request) for name, value in given.items()}
         return await endpoint(request=request, **given)
