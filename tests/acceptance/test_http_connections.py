@@ -105,3 +105,13 @@ async def test_a_body_of_too_many_values_is_not_read(body):
         )
     assert (413, "body-too-large") == (answer.status_code, answer.json()["code"])
     assert "50,000" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("path", ["/v1/facts/import", "/v1/context", "/mem0/v3/memories/add/"])
+async def test_every_face_refuses_too_many_values(path):
+    """The compatible APIs, too."""
+    body = b'{"user_id":"u","memory":{"facts":[' + b"1," * 60_000 + b"1]}}"
+    async with serving(PLAIN) as client:
+        answer = await client.post(path, content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code in {400, 413, 422}
+    assert "50,000" in answer.text
