@@ -7,7 +7,36 @@ import pytest
 from pagefile.text import tokens
 from pagefile.text.tokens import open_counter, pieces
 
-WORDS = "the pump valve, 12,345.67 (broke) again; don't say 你好世界 — naïve Straße\n\tif x == 1:\n        return 'y'  # done\r\n ".split(" ")
+WORDS = [
+    "the",
+    "pump",
+    "valve,",
+    "12,345.67",
+    "(broke)",
+    "again;",
+    "don't",
+    "say",
+    "你好世界",
+    "—",
+    "naïve",
+    "Straße\n\tif",
+    "x",
+    "==",
+    "1:\n",
+    "",
+    "",
+    "",
+    "",
+    "",
+    "",
+    "",
+    "return",
+    "'y'",
+    "",
+    "#",
+    "done\r\n",
+    "",
+]
 
 
 def texts():
