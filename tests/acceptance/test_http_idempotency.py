@@ -91,6 +91,18 @@ async def test_a_key_that_is_none(client, key):
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize(
+    "body", [b"", b"not json", b"[" * 3000, b"[1]", b'"x"', b'{"tenant": 7, "user_id": ["a"]}', b"\xff\xfe"]
+)
+async def test_a_body_that_says_nothing_of_its_user(client, body):
+    """It is refused as without a key, every time."""
+    headers = {"Idempotency-Key": "k", "Content-Type": "application/json"}
+    first, second = [await client.post("/v1/reset", content=body, headers=headers) for _ in range(2)]
+    assert first.status_code in {400, 422}
+    assert first.json() == second.json()
+
+
+@pytest.mark.anyio
 async def test_a_body_too_large_with_a_key(client):
     """The limit holds here as well, whether the size was announced or not."""
 
