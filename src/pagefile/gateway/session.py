@@ -25,6 +25,7 @@ from pagefile.lru import Lru
 from pagefile.records import Scope, Turn
 from pagefile.settings import GatewaySettings
 from pagefile.shapes.skeleton import as_object
+from pagefile.text.json_size import has_many_values
 from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.window.budget import model_limits
 from pagefile.window.receipt import Window
@@ -352,7 +353,9 @@ def _saved(given: Json, composed: Json, window: Window) -> int:
 
 
 def parsed_body(raw: bytes) -> Json | None:
-    """The JSON object in a body; None for anything else, which is for the provider to judge."""
+    """The JSON object in a body; None for anything else, which is for the provider to judge, and for far too many values."""
+    if has_many_values(raw):
+        return None
     try:
         return as_object(json.loads(raw))
     except (ValueError, RecursionError):

@@ -158,7 +158,7 @@ class Episodes(base.OwnTier):
 
     async def offer(self, request: base.WindowRequest) -> Sequence[Candidate]:
         """The past turns that help with the message and are not in the window anyway, each with what it is worth."""
-        query = request.query
+        query = request.searched
         if not query or self.gate == "never" or is_trivial(query) or not terms(query):
             return []
         scope = _home(request.scope)
@@ -234,7 +234,7 @@ class Episodes(base.OwnTier):
         return self._choices[scope, running.id]
 
     async def _choose(self, scope: Scope, request: base.WindowRequest, at: datetime | None) -> _Choice:
-        query = request.query or ""
+        query = request.searched
         # One that is too large to be shown in full may be found for what is not shown.
         seen = {turn.id for turn in request.view.turns if not is_large(turn, request.window_tokens)}
         index = await self._caught_up(scope)
@@ -392,7 +392,7 @@ class Episodes(base.OwnTier):
     ) -> list[Candidate]:
         """Each text once, in the order of time, under the user's days."""
         zone = self._local(None, request.view.head.timezone).tzinfo
-        asked = tuple(dict.fromkeys(terms(request.query or "")))
+        asked = tuple(dict.fromkeys(terms(request.searched)))
         said: dict[object, tuple[_Chosen, Turn]] = {}
         for chosen, turn in found:
             said.setdefault(_wording(turn), (chosen, turn))

@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from typing import NamedTuple, cast
 
 import anyio
@@ -42,7 +43,7 @@ from pagefile.text.fact_rules import own_words
 from pagefile.text.sentences import clip
 from pagefile.text.words import terms
 from pagefile.tiers import base
-from pagefile.tiers.fact_book import USER, Draft, FactBook, Held, refuse_orders
+from pagefile.tiers.fact_book import THREAD_FROM_FACTS, USER, Draft, FactBook, Held, refuse_orders
 from pagefile.window.budget import CORRECTIONS_TOKENS, share_of
 from pagefile.window.candidates import Block, Candidate, Form
 from pagefile.window.parts import MemoryPart, escape
@@ -296,16 +297,19 @@ class Facts(base.OwnTier):
             return []
         held = await self.book.held(request.scope)
         request.traces[self.name] = held.stamp[0]
-        facts = sorted(
-            (fact for fact in held.facts.values() if fact.is_for(request.project, request.agent)),
-            key=lambda fact: (fact.recorded, fact.id),
-        )
+        known = list(held.facts.values())
+
+        def chosen() -> list[Fact]:
+            here = (fact for fact in known if fact.is_for(request.project, request.agent))
+            return sorted(here, key=lambda fact: (fact.recorded, fact.id))
+
+        facts = await base.off_loop(chosen, len(known), THREAD_FROM_FACTS)
         if not facts or not self.rules.budget_tokens:
             return []
         ranked = await self.ranked(held, facts, self._topic(request), request.scope, request.note)
         if any(one.value is not None for one in ranked):
             request.traces[_VALUES] = {one.fact.id: one.value for one in ranked if one.value}
-        return self._within(ranked)
+        return await base.off_loop(partial(self._within, ranked), len(ranked), THREAD_FROM_FACTS)
 
     async def ranked(
         self, held: Held, facts: Sequence[Fact], topic: Topic, scope: Scope, note: base.Note
@@ -316,6 +320,10 @@ class Facts(base.OwnTier):
             found = await self._relevance(held, facts, topic, scope, note)
         elif topic.asked:
             return []
+        order = partial(self._in_order, facts, topic, found)
+        return await base.off_loop(order, len(facts), THREAD_FROM_FACTS)
+
+    def _in_order(self, facts: Sequence[Fact], topic: Topic, found: Relevance | None) -> list[Ranked]:
         weights = {name: getattr(self.rules, name) for name in ("similarity_weight", "confidence_weight")}
         sure = [fact.confidence for fact in facts]
         scored = scores(None if found is None else found.relevance, sure, **weights)
@@ -334,7 +342,12 @@ class Facts(base.OwnTier):
     ) -> Relevance:
         ids = [fact.id for fact in facts]
         texts = [text for text in (topic.question, *topic.context) if text]
-        words = [held.index.similarity_array(text, ids) for text in texts]
+
+        def compared() -> list[Floats]:
+            return [held.index.similarity_array(text, ids) for text in texts]
+
+        async with held.lock:
+            words = await base.off_loop(compared, len(ids), THREAD_FROM_FACTS)
         parts = [[text, *(sentences_of(text) if text == topic.question else ())] for text in texts]
         known = await self._known(facts, [(scope, text) for some in parts for text in some], note)
         if known is None:
@@ -453,7 +466,7 @@ class Facts(base.OwnTier):
         return base.Remembered(self, offered, lambda request: then in {None, self._topic(request)})
 
     def _topic(self, request: base.WindowRequest) -> Topic:
-        return topic_of(request.view.turns, request.query, self.rules.context_turns)
+        return topic_of(request.view.turns, request.searched, self.rules.context_turns)
 
     def candidate(self, one: Ranked, rank: int, *, dated: bool = False) -> Candidate:
         fact = one.fact

@@ -20,6 +20,7 @@ from pagefile.ports import LogView, PageKeeper, PageStore
 from pagefile.records import Scope, Step, Turn, WindowRecord
 from pagefile.text.outcomes import outcome
 from pagefile.text.passages import page_slice, render_excerpt, selected
+from pagefile.text.queries import searched
 from pagefile.text.synopsis.binary import masked, unmasked
 from pagefile.tiers.base import Counter, WindowRequest, off_loop
 from pagefile.window import residency
@@ -142,7 +143,7 @@ async def part_of(
     if start >= len(text):
         return Part(wording.answers["behind_end"].format(offset=start, chars=len(text)), start)
     if asked.query or not asked.in_part:
-        query, limit = asked.query, asked.limit
+        query, limit = searched(asked.query or ""), asked.limit
         return await excerpt(
             text, query, budget_tokens, count, wording, start=start, limit=limit, implied=implied
         )
@@ -395,7 +396,7 @@ class Paging:
 
     async def _picked(self, request: WindowRequest) -> list[str]:
         """What the strategy loads for the question: pages of this conversation, also those before its checkpoint."""
-        question = request.query or ""
+        question = request.searched
         if self.strategy == "model" or not question.strip():
             return []
         subject = residency.subject(question)
@@ -424,7 +425,7 @@ class Paging:
             if tokens <= most:
                 forms.append(Text("loaded", text, tokens))
             if tokens > share or not forms:
-                question = Asked(request.query or "")
+                question = Asked(request.searched)
                 forms.append(
                     Text("passages", *await self._part(request, uuid, question, share, implied=True))
                 )
