@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 import anyio.to_thread
 
-from pagefile.ports import LogView
+from pagefile.ports import LogView, Vector
 from pagefile.records import ErasureReceipt, JsonObject, JsonValue, Page, Scope, Step, Turn
 from pagefile.text.tokens import TokenCounter
 from pagefile.window.budget import EXTRA_TOKENS, share_of
@@ -32,6 +32,8 @@ Admit = Callable[[], Awaitable[int]]
 FAILED = "failed"
 #: Counts tokens with a named tokenizer.
 Counter: TypeAlias = TokenCounter
+#: Vectors of the texts of one message, which several tiers need.
+Vectors: TypeAlias = dict[str, Vector]
 #: What an erasure removed, by table or kind.
 Counts = Mapping[str, int]
 
@@ -77,6 +79,8 @@ class WindowRequest:
     #: What a tier found that the log will not show later: recorded with the call, so that its window can be
     #: rebuilt.
     traces: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    #: What tiers embedded for this window, so that each text is embedded once.
+    vectors: Vectors = field(default_factory=dict[str, Vector])
 
     @property
     def wording(self) -> Wording:

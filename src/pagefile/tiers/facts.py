@@ -302,18 +302,26 @@ class Facts(base.OwnTier):
         )
         if not facts or not self.rules.budget_tokens:
             return []
-        ranked = await self.ranked(held, facts, self._topic(request), request.scope, request.note)
+        ranked = await self.ranked(
+            held, facts, self._topic(request), request.scope, request.note, request.vectors
+        )
         if any(one.value is not None for one in ranked):
             request.traces[_VALUES] = {one.fact.id: one.value for one in ranked if one.value}
         return self._within(ranked)
 
     async def ranked(
-        self, held: Held, facts: Sequence[Fact], topic: Topic, scope: Scope, note: base.Note
+        self,
+        held: Held,
+        facts: Sequence[Fact],
+        topic: Topic,
+        scope: Scope,
+        note: base.Note,
+        shared: base.Vectors | None = None,
     ) -> list[Ranked]:
         """These facts with their scores, best first; without a topic, the most certain ones."""
         found = None
         if topic.question or topic.context:
-            found = await self._relevance(held, facts, topic, scope, note)
+            found = await self._relevance(held, facts, topic, scope, note, {} if shared is None else shared)
         elif topic.asked:
             return []
         weights = {name: getattr(self.rules, name) for name in ("similarity_weight", "confidence_weight")}
@@ -330,13 +338,19 @@ class Facts(base.OwnTier):
         return [Ranked(facts[i], float(scored[i]), float(f"{helps[i]:.3g}")) for i in order]
 
     async def _relevance(
-        self, held: Held, facts: Sequence[Fact], topic: Topic, scope: Scope, note: base.Note
+        self,
+        held: Held,
+        facts: Sequence[Fact],
+        topic: Topic,
+        scope: Scope,
+        note: base.Note,
+        shared: base.Vectors,
     ) -> Relevance:
         ids = [fact.id for fact in facts]
         texts = [text for text in (topic.question, *topic.context) if text]
         words = [held.index.similarity_array(text, ids) for text in texts]
         parts = [[text, *(sentences_of(text) if text == topic.question else ())] for text in texts]
-        known = await self._known(facts, [(scope, text) for some in parts for text in some], note)
+        known = await self._known(facts, [(scope, text) for some in parts for text in some], note, shared)
         if known is None:
             each = words
         else:
@@ -351,7 +365,7 @@ class Facts(base.OwnTier):
         return Relevance.of(question, context, message, words[0], by_words=known is None)
 
     async def _known(
-        self, facts: Sequence[Fact], keys: Sequence[tuple[Scope, str]], note: base.Note
+        self, facts: Sequence[Fact], keys: Sequence[tuple[Scope, str]], note: base.Note, shared: base.Vectors
     ) -> dict[tuple[Scope, str], Floats] | None:
         """The vectors of these texts, and of the facts as far as there are any; None if the embedder does not answer in time."""
         if self.embedder is None:
@@ -359,6 +373,9 @@ class Facts(base.OwnTier):
         wait_s, self._asked = self.timeout_s if self._asked else _FIRST_WAIT_S, True
         try:
             with anyio.fail_after(wait_s):
+                self._vectors.update(
+                    (key, np.asarray(shared[key[1]], dtype=np.float64)) for key in keys if key[1] in shared
+                )
                 known = await self._embedded(self.embedder, [*keys, *map(_key, facts)], _EMBED_AT_ONCE)
         except ModelError as error:
             note(f"facts were compared by words alone: {error}")
@@ -368,6 +385,7 @@ class Facts(base.OwnTier):
             return None
         if any(key not in known for key in keys) or not any(_key(fact) in known for fact in facts):
             return None
+        shared.update((text, known[scope, text].astype(np.float32)) for scope, text in keys)
         return known
 
     async def _embedded(

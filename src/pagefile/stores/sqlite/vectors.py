@@ -24,7 +24,7 @@ from pagefile.stores.sql.rows import keys
 from pagefile.stores.sql.vectors import SqlVectors
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.player import ConnectionPlayer, sql
-from pagefile.stores.vectors import Matrix, asked, largest, nearest, order, similarities
+from pagefile.stores.vectors import Matrix, asked, largest, nearest, similarities
 
 #: Ten thousand turns at 512 dimensions are 24 MB.
 CACHE_BYTES = 256 * 1024 * 1024
@@ -68,12 +68,15 @@ class View:
             similarity = similarity if rows is None else similarity[rows]
         else:
             similarity = similarities(self.matrix[rows], vector)
-        hits: list[Hit] = []
-        for at in largest(similarity, limit):
-            row = at if rows is None else int(rows[at])
-            name, seq = self.names[int(self.codes[row])], int(self.seqs[row])
-            hits.append((VectorHit(name, seq, self.ids[row], float(similarity[at])), int(self.places[row])))
-        return sorted(hits, key=lambda hit: order(hit[0]))[:limit]
+        best = np.array(largest(similarity, limit), dtype=np.int64)
+        at = best if rows is None else rows[best]
+        names = [self.names[code] for code in self.codes[at].tolist()]
+        columns = (-similarity[best]).tolist(), names, self.seqs[at].tolist(), self.places[at].tolist(), at.tolist()
+        # In the `order` of all stores, as tuples: there are a thousand.
+        found = sorted(zip(*columns, strict=True))[:limit]
+        return [
+            (VectorHit(name, seq, self.ids[row], -far), place) for far, name, seq, place, row in found
+        ]
 
 
 class Block:
