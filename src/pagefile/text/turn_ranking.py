@@ -197,9 +197,15 @@ class TurnIndex(Generic[K]):
             timely, inside, rest = self._timely(question, today, zone, eligible)
             about = _asked(terms(rest) or terms(question))
             similarity = np.zeros(len(self._keys))
-            for key, near in (meaning or {}).items():
-                if (slot := self._words.slot(key)) is not None:
-                    similarity[slot] = max(0.0, near)
+            if meaning:
+                slots = [self._words.slot(key) for key in meaning]
+                known = [
+                    (slot, near)
+                    for slot, near in zip(slots, meaning.values(), strict=True)
+                    if slot is not None
+                ]
+                at, near = zip(*known, strict=True) if known else ((), ())
+                similarity[list(at)] = np.maximum(0.0, near)
             parts = self._parts(question, about, similarity, timely, inside)
             score = sum(parts.values(), np.zeros(len(self._keys)))
             if inside.any() and names_only_a_time(question):

@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 from zoneinfo import ZoneInfo
 
 import anyio
@@ -304,7 +304,7 @@ class Episodes(base.OwnTier):
         meant = in_first_person(query, index.turns.speakers)
         near, note = await self._near(scope, meant, timeout_s, vectors) if len(index.turns) else ((), None)
         # Equal to a `_Key`, and made in a third of the time: there are a thousand.
-        meaning = {(one.conversation, one.seq, one.turn_id): one.similarity for one in near}
+        meaning = cast("Mapping[_Key, float]", {one[:3]: one.similarity for one in near})
         familiarity = index.turns.familiarity(query)
         search = partial(
             index.turns.search,

@@ -334,7 +334,11 @@ class Facts(base.OwnTier):
         if found.by_words and terms(topic.question or ""):
             # Words alone miss paraphrases: the most confident facts get a minimum value.
             helps[order[:TOP_BY_CONFIDENCE]] = np.maximum(_UNKNOWN_VALUE, helps[order[:TOP_BY_CONFIDENCE]])
-        order = [order[place] for place in diverse([facts[i].text for i in order])]
+        # Those without a value are not shown, so they are not compared.
+        order = sorted(order, key=lambda i: helps[i] <= 0)
+        valued = int(np.count_nonzero(helps > 0))
+        first = [order[place] for place in diverse([facts[i].text for i in order[:valued]])]
+        order = [*first, *order[valued:]]
         return [Ranked(facts[i], float(scored[i]), float(f"{helps[i]:.3g}")) for i in order]
 
     async def _relevance(
@@ -350,11 +354,12 @@ class Facts(base.OwnTier):
         texts = [text for text in (topic.question, *topic.context) if text]
         words = [held.index.similarity_array(text, ids) for text in texts]
         parts = [[text, *(sentences_of(text) if text == topic.question else ())] for text in texts]
-        known = await self._known(facts, [(scope, text) for some in parts for text in some], note, shared)
+        named = [_key(fact) for fact in facts]
+        known = await self._known(named, [(scope, text) for some in parts for text in some], note, shared)
         if known is None:
             each = words
         else:
-            said, vectors = [fact.text for fact in facts], _filled([known.get(_key(fact)) for fact in facts])
+            said, vectors = [fact.text for fact in facts], _filled([known.get(key) for key in named])
             each = [
                 relevance(some[0], said, _similarities(row, [known[scope, text] for text in some], vectors))
                 for some, row in zip(parts, words, strict=True)
@@ -365,7 +370,11 @@ class Facts(base.OwnTier):
         return Relevance.of(question, context, message, words[0], by_words=known is None)
 
     async def _known(
-        self, facts: Sequence[Fact], keys: Sequence[tuple[Scope, str]], note: base.Note, shared: base.Vectors
+        self,
+        facts: Sequence[tuple[Scope, str]],
+        keys: Sequence[tuple[Scope, str]],
+        note: base.Note,
+        shared: base.Vectors,
     ) -> dict[tuple[Scope, str], Floats] | None:
         """The vectors of these texts, and of the facts as far as there are any; None if the embedder does not answer in time."""
         if self.embedder is None:
@@ -376,14 +385,14 @@ class Facts(base.OwnTier):
                 self._vectors.update(
                     (key, np.asarray(shared[key[1]], dtype=np.float64)) for key in keys if key[1] in shared
                 )
-                known = await self._embedded(self.embedder, [*keys, *map(_key, facts)], _EMBED_AT_ONCE)
+                known = await self._embedded(self.embedder, [*keys, *facts], _EMBED_AT_ONCE)
         except ModelError as error:
             note(f"facts were compared by words alone: {error}")
             return None
         except TimeoutError:
             note(f"facts were compared by words alone: the embedder did not answer within {wait_s:g} s")
             return None
-        if any(key not in known for key in keys) or not any(_key(fact) in known for fact in facts):
+        if any(key not in known for key in keys) or not any(key in known for key in facts):
             return None
         shared.update((text, known[scope, text].astype(np.float32)) for scope, text in keys)
         return known
@@ -393,16 +402,18 @@ class Facts(base.OwnTier):
     ) -> dict[tuple[Scope, str], Floats]:
         """The vectors of texts, each embedded once; `most` limits how many are made now."""
         erasures = self._erasures
-        missing = list(dict.fromkeys(key for key in keys if key not in self._vectors))[:most]
-        made: dict[tuple[Scope, str], Floats] = {}
+        found = {key: self._vectors.get(key) for key in keys}
+        missing = [key for key, vector in found.items() if vector is None][:most]
+        made = {key: vector for key, vector in found.items() if vector is not None}
         for start in range(0, len(missing), embedder.batch):
             part = missing[start : start + embedder.batch]
             rows = await embedder.embed([text for _, text in part])
-            made |= zip(part, (np.asarray(row, dtype=np.float64) for row in rows), strict=True)
+            new = dict(zip(part, (np.asarray(row, dtype=np.float64) for row in rows), strict=True))
+            made |= new
             # Embedding takes a while: discard the vectors if something was erased meanwhile.
             if erasures == self._erasures:
-                self._vectors.update(made)
-        return {key: self._vectors[key] for key in keys if key in self._vectors} | made
+                self._vectors.update(new)
+        return made
 
     def _within(self, ranked: Sequence[Ranked]) -> list[Candidate]:
         offered: list[Candidate] = []
@@ -503,7 +514,8 @@ def _filled(vectors: Sequence[Floats | None]) -> Floats:
 def _similarities(words: Floats, asked: Sequence[Floats], vectors: Floats) -> Similarities:
     """The similarity of each fact to a text, to its most similar sentence and to the others; the median where there is no vector."""
     cosines = vectors @ np.asarray(asked).T
-    cosines = np.where(np.isnan(cosines), np.nanmedian(cosines, axis=0), cosines)
+    if np.isnan(cosines).any():
+        cosines = np.where(np.isnan(cosines), np.nanmedian(cosines, axis=0), cosines)
     sentence = cosines[:, 1:].max(axis=1) if len(asked) > 1 else cosines[:, 0]
     return Similarities(words, cosines[:, 0], sentence, np.nan_to_num(vectors))
 

@@ -105,10 +105,12 @@ class _Packing:
 
     def _unspent(self, block: Block) -> int:
         """What is left of the limits of a block."""
-        rooms = [self.budget.caps[one] - self.spent.get(one, 0) for one in _caps(block, self.budget)]
+        if not (caps := _caps(block, self.budget)):
+            return self.left
+        rooms = [self.budget.caps[one] - self.spent.get(one, 0) for one in caps]
         if block in blocks.SHARED_CAPS and block not in self.framed and len(rooms) > 1:
             rooms[-1] -= _frame_cost(block, self.count)
-        return min(rooms, default=self.left)
+        return min(rooms)
 
     def _spend(self, block: Block, tokens: int) -> None:
         for one in _caps(block, self.budget):

@@ -69,13 +69,15 @@ class View:
         else:
             similarity = similarities(self.matrix[rows], vector)
         best = np.array(largest(similarity, limit), dtype=np.int64)
-        at = best if rows is None else rows[best]
-        names = [self.names[code] for code in self.codes[at].tolist()]
-        columns = (-similarity[best]).tolist(), names, self.seqs[at].tolist(), self.places[at].tolist(), at.tolist()
+        at: list[int] = (best if rows is None else rows[best]).tolist()
+        far: list[float] = (-similarity[best]).tolist()
+        codes: list[int] = self.codes[at].tolist()
+        seqs: list[int] = self.seqs[at].tolist()
         # In the `order` of all stores, as tuples: there are a thousand.
-        found = sorted(zip(*columns, strict=True))[:limit]
+        found = sorted(zip(far, [self.names[code] for code in codes], seqs, at, strict=True))[:limit]
         return [
-            (VectorHit(name, seq, self.ids[row], -far), place) for far, name, seq, place, row in found
+            (VectorHit(name, seq, self.ids[row], -away), int(self.places[row]))
+            for away, name, seq, row in found
         ]
 
 
