@@ -49,6 +49,8 @@ MESSAGE = (
     "foreign_similarity",
     "general",
     "exercise",
+    "turns",
+    "known_of_few",
 )
 #: What is known of an archived result that was found.
 PAGE = ("coverage", "similarity", "in_text", "terms")
@@ -157,7 +159,7 @@ def message_features(message: str, found: Sequence[Found[Any]], familiarity: Fam
     """What a message and the turns found for it tell about whether it needs them."""
     similarity = max(one.parts["similarity"] for one in found)
     coverage = max(one.parts["coverage"] for one in found[:_FIRST])
-    how = asking(message)
+    how, turns = asking(message), math.log1p(familiarity.turns)
     return np.array(
         [
             coverage,
@@ -177,6 +179,9 @@ def message_features(message: str, found: Sequence[Found[Any]], familiarity: Fam
             familiarity.foreign * similarity,
             is_general(message),
             is_exercise(message),
+            turns,
+            # Of a few turns, less of a message's words are known, whatever it needs.
+            familiarity.known / max(1.0, turns),
         ],
         dtype=np.float64,
     )

@@ -102,6 +102,8 @@ class Familiarity(NamedTuple):
     foreign: bool
     #: Whether it names somebody who speaks in them.
     names_speaker: bool
+    #: How many turns there are.
+    turns: int
 
 
 class TurnIndex(Generic[K]):
@@ -228,7 +230,8 @@ class TurnIndex(Generic[K]):
             _, known = self._words.shares(asked)
             own = "zh" if 2 * self._chinese > len(self._keys) else "en"
             speakers = named(question, self._who_speaks())
-        return Familiarity(known, len(asked), language(question) != own, bool(speakers))
+            turns = len(self._keys)
+        return Familiarity(known, len(asked), language(question) != own, bool(speakers), turns)
 
     def newer(self, key: K, said: Sequence[str]) -> K | None:
         """The later turn that has most of a turn's words, by their rarity, if it has enough to be about the same; no question."""

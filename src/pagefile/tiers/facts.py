@@ -331,7 +331,7 @@ class Facts(base.OwnTier):
         if found is None:
             return [Ranked(facts[i], float(scored[i])) for i in order[:TOP_BY_CONFIDENCE]]
         helps = found.values * weighed(sure, **weights)
-        if found.by_words and terms(topic.question or ""):
+        if found.by_words and found.is_open and terms(topic.question or ""):
             # Words alone miss paraphrases: the most confident facts get a minimum value.
             helps[order[:TOP_BY_CONFIDENCE]] = np.maximum(_UNKNOWN_VALUE, helps[order[:TOP_BY_CONFIDENCE]])
         # Those without a value are not shown, so they are not compared.
