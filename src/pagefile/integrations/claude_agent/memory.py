@@ -21,10 +21,10 @@ from pagefile.errors import PagefileError, SettingsError
 from pagefile.integrations.claude_agent.shapes import Transcript, pictured, result_text, retold
 from pagefile.integrations.fail_open import FailOpen
 from pagefile.integrations.recorder import Called, Returned, Said, completed, kept
-from pagefile.integrations.tools import ToolCaller, memory_tool_schemas
 from pagefile.lru import Lru
 from pagefile.records import Turn
 from pagefile.shapes.tool_arguments import compact
+from pagefile.standalone.memory_tools import ToolCaller, memory_tool_schemas
 from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.tiers.workspace import Workspace
 from pagefile.window.parts import MemoryPart

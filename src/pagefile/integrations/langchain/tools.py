@@ -14,9 +14,9 @@ from pagefile.blocking import BlockingMemory
 from pagefile.engine import Memory
 from pagefile.errors import PagefileError, SettingsError
 from pagefile.integrations.fail_open import FailOpen
-from pagefile.integrations.tools import ToolCaller, memory_tool_schemas
 from pagefile.records import DEFAULT_TENANT, Scope
 from pagefile.standalone.agent_memory import part_of
+from pagefile.standalone.memory_tools import ToolCaller, memory_tool_schemas
 from pagefile.window.wording import WORDINGS, Choice
 
 #: That of a tool which is invoked by itself, as in `tool.invoke({…})`.
