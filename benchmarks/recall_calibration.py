@@ -25,7 +25,7 @@ from benchmarks.window_data import lines, people, plain
 from pagefile.models.embedders import UniversalSentenceEncoder
 from pagefile.ports import Embedder
 from pagefile.text.recall_gate import answers
-from pagefile.text.relevance import FEATURES, MESSAGE, message_features, turn_features
+from pagefile.text.relevance import FEATURES, FEW, MESSAGE, message_features, turn_features
 from pagefile.text.speech import blended, embedded_texts, in_first_person, question_texts, said_terms
 from pagefile.text.turn_ranking import Placed, TurnIndex
 from pagefile.text.words import is_trivial, terms
@@ -39,10 +39,9 @@ LABELLED_WEIGHT = 30.0
 #: The weights of all messages to somebody else's past: quiet ones, needed ones, LoCoMo's.
 ELSEWHERE = {"quiet": 100.0, "needed": 40.0, "LoCoMo": 20.0}
 NEEDED_WEIGHT = 1.5
-#: A memory may have few turns, or many: everyday messages are asked of parts of a past as well, and of other people's long ones.
-PARTS, PART_WEIGHT = (3, 6, 12, 24), 0.5
-LONG = {"LoCoMo": 5, "LifeBench-zh": 2}
-LONG_WEIGHT = 40.0
+#: A memory may have a few turns only: everyday messages are asked of parts of a past as well.
+PARTS = (3, 6, 12, 24)
+_FEW_RIDGE = 0.003
 #: Questions in another language have no words in common with the past, and there are few of them.
 FOREIGN_WEIGHT = 2.0
 
@@ -183,6 +182,10 @@ class Everyday(NamedTuple):
     weight: float
     size: int
 
+    @property
+    def is_part(self) -> bool:
+        return self.size in PARTS
+
 
 async def at_home_and_elsewhere(embedder: Embedder | None, of: str = everyday.FIRST) -> list[Everyday]:
     """Everyday messages: asked of their own user's past, of parts of it, and of the pasts of others."""
@@ -219,24 +222,8 @@ async def _asked_of(
             own *= FOREIGN_WEIGHT if helps and row.message[MESSAGE.index("foreign")] else 1.0
             weight = own if others is None else others
             size = PARTS[number - 1] if number else len(past.texts)
-            rows.append(Everyday(row, helps, weight * (PART_WEIGHT if number else 1.0), size))
+            rows.append(Everyday(row, helps, weight, size))
     return rows
-
-
-async def quiet_of_long_pasts(data: Path, embedder: Embedder | None) -> list[Everyday]:
-    """Quiet messages asked of people with hundreds or thousands of turns."""
-    rows: list[Everyday] = []
-    for name, most in LONG.items():
-        number = 0
-        async for past, _ in _people(name, data, embedder):
-            number += 1
-            if number > most:
-                break
-            asked = [
-                await past.ask(one.text, everyday.NOW, set()) for one in everyday.quiet() if not one.recent
-            ]
-            rows += [Everyday(row, 0.0, 1.0, len(past.texts)) for row in asked if row is not None]
-    return [row._replace(weight=LONG_WEIGHT / len(rows)) for row in rows]
 
 
 # -- fitting -------------------------------------------------------------------------------------------------------------
@@ -244,7 +231,7 @@ async def quiet_of_long_pasts(data: Path, embedder: Embedder | None) -> list[Eve
 
 async def main(data: Path, cache: Path, left_out: str | None) -> None:
     for kind, embedder in (("meaning", OnDisk(UniversalSentenceEncoder(), cache)), ("words", None)):
-        home = [*await at_home_and_elsewhere(embedder), *await quiet_of_long_pasts(data, embedder)]
+        home = await at_home_and_elsewhere(embedder)
         sets = {name: await labelled(name, data, embedder) for name in LABELLED}
         learnt = {name: rows for name, (rows, _) in sets.items() if name != left_out}
         turns = np.concatenate([row.turns for rows in learnt.values() for row in rows])
@@ -254,19 +241,41 @@ async def main(data: Path, cache: Path, left_out: str | None) -> None:
         shown = [(row, 1.0, LABELLED_WEIGHT / len(rows)) for rows in learnt.values() for row in rows]
         others = sets["LoCoMo"][1]
         shown += [
-            *(one[:3] for one in home),
+            *(one[:3] for one in home if not one.is_part),
             *((row, 0.0, ELSEWHERE["LoCoMo"] / len(others)) for row in others),
         ]
-        messages = np.array([row.message for row, _, _ in shown])
+        messages = np.array([row.message[: -len(FEW)] for row, _, _ in shown])
         of_messages = fitted(
             messages, np.array([y for _, y, _ in shown]), np.array([w for *_, w in shown]), 0.03
         )
+        of_messages = _of_few(of_messages, home)
         _print(kind, "turn", of_turns)
         _print(kind, "message", of_messages)
         for of in (everyday.FIRST, everyday.SECOND):
             _openings(of_messages, await at_home_and_elsewhere(embedder, of), of or "first")
         if left_out is not None:
             _reliability(of_turns, sets[left_out][0], left_out)
+
+
+def _of_few(model: Logistic, home: Sequence[Everyday]) -> Logistic:
+    """The same with weights for the features of small memories, from parts of the everyday pasts; the others stay as they are.
+
+    What needs memory and what does not weigh the same there.
+    """
+    parts = [one for one in home if one.is_part]
+    rows: Floats = np.array([one.row.message for one in parts])
+    helps: Floats = np.array([one.helps for one in parts])
+    weights: Floats = np.array([one.weight for one in parts])
+    weights /= np.where(helps == 1, weights[helps == 1].sum(), weights[helps == 0].sum())
+    features, known = rows[:, -len(FEW) :], rows[:, : -len(FEW)] @ model.weights + model.bias
+
+    def loss(b: Floats) -> float:
+        p = 1 / (1 + np.exp(-(features @ b + known)))
+        bits = helps * np.log(p + 1e-12) + (1 - helps) * np.log(1 - p + 1e-12)
+        return float(_FEW_RIDGE * (b**2).sum() - (weights * bits).sum() / weights.sum())
+
+    found: Floats = cast("Any", minimize)(loss, np.zeros(len(FEW))).x
+    return Logistic(np.r_[model.weights, found], model.bias)
 
 
 def _print(kind: str, what: str, model: Logistic) -> None:
