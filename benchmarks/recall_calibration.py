@@ -266,7 +266,7 @@ def _of_few(model: Logistic, home: Sequence[Everyday]) -> Logistic:
     rows: Floats = np.array([one.row.message for one in parts])
     helps: Floats = np.array([one.helps for one in parts])
     weights: Floats = np.array([one.weight for one in parts])
-    weights /= np.where(helps == 1, weights[helps == 1].sum(), weights[helps == 0].sum())
+    weights = weights / np.where(helps == 1, helps @ weights, (1 - helps) @ weights)
     features, known = rows[:, -len(FEW) :], rows[:, : -len(FEW)] @ model.weights + model.bias
 
     def loss(b: Floats) -> float:

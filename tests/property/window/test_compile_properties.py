@@ -303,4 +303,7 @@ def test_what_a_question_touches_leaves_the_conversation_its_share(candidates, t
     if alone is None or beside is None:
         return
     turns = {c.id for c in candidates if c.block in TURNS}
-    assert kept(alone) & turns <= kept(beside) & turns
+    before_turns = {c.id for c in candidates if c.value is None} - turns
+    # A larger window may hold more of what ranks before turns, which is no matter of what the question touches.
+    if kept(alone) & before_turns == kept(beside) & before_turns:
+        assert kept(alone) & turns <= kept(beside) & turns
