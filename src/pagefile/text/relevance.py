@@ -32,7 +32,7 @@ TURN = (
 )
 #: Features of small memories, and from how many turns on they are 0.
 FEW = ("few", "known_of_few")
-_FEW_TURNS = 40
+_FEW_TURNS = 24
 #: What is known of a message, in the order of its features.
 MESSAGE = (
     "coverage",
