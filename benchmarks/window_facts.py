@@ -52,7 +52,10 @@ async def _fact_set(memory: Memory, way: str, one: FactSet) -> list[Line]:
 async def _quiet_line(memory: Memory, way: str, user: str, number: int, text: str) -> Line:
     """A message that needs no fact, asked of somebody who has sixty."""
     window = await memory.conversation(f"quiet-{number}", user_id=user).context(text, window_tokens=BUDGET)
-    figures = {"nothing": float(not pieces(window)), "recall tokens": float(recall_tokens(window))}
+    figures = {
+        "nothing": float("facts" not in window.parts.memory.sections),
+        "recall tokens": float(recall_tokens(window)),
+    }
     return Line("facts", way, f"{user}-quiet-{number}", "quiet", text, FACT_TOKENS, figures)
 
 
