@@ -29,12 +29,7 @@ class _Commands:
         self.files = MemoryFiles.of(self.loop.memory, user_id, tenant)
 
     async def call(self, command: Any) -> str:
-        # Without warnings: what a model got wrong in a command is told to the model.
-        given: Any = (
-            command.model_dump(exclude_none=True, warnings=False)
-            if isinstance(command, BaseModel)
-            else command
-        )
+        given: Any = command.model_dump(exclude_none=True) if isinstance(command, BaseModel) else command
         try:
             return await self.files.call(given)
         except MemoryFileError as error:

@@ -124,8 +124,7 @@ class FailOpen:
         if ticket is None:
             self._count()
             if always:
-                with self._contained(what, None):
-                    self._hold(self._loop.started(partial(self._late, what, work)))
+                self._hold(self._loop.started(partial(self._late, what, work)))
             return otherwise
         with self._contained(what, ticket):
             # A task of its own, so that work that cannot be cancelled at once, such as a thread, is abandoned and not awaited.

@@ -497,6 +497,14 @@ class CallTool(ConversationBody):
     """The open turn of the call: what it loaded already counts against the window."""
 
 
+class AgentHook(ConversationBody):
+    """The input of a coding agent's hook; the conversation is the agent's session."""
+
+    agent: Literal["claude", "codex", "opencode"] = "claude"
+    project: Text = Field(min_length=1, description="The folder of the project, whose memory it is.")
+    input: dict[str, JsonValue]
+
+
 # -- facts ---------------------------------------------------------------------------------------------------------------
 
 

@@ -7,7 +7,7 @@ from pagefile.window.parts import MemoryPart
 from tests.heavy import heavy, is_there
 
 if is_there("claude"):
-    from pagefile.integrations.claude_agent.memory import unsaid
+    from pagefile.integrations.claude_code.hooks import unsaid
 
 pytestmark = heavy("claude")
 

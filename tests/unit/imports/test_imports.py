@@ -274,7 +274,7 @@ async def test_whose_it_is_must_be_said(memory, brought, word):
         ("[" * 100_000, "mem0", "as JSON"),
         ("[" * 400 + "]" * 400, "redis-agent-memory", "not a dump of redis"),
         ("3", "mem0", "not a dump of mem0"),
-        ("{}", "zep", "no format 'zep'"),
+        ("{}", "nonsense", "no format 'nonsense'"),
     ],
 )
 async def test_files_that_are_none(tmp_path, text, kind, problem):
