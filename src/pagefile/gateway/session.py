@@ -20,11 +20,11 @@ from pagefile.gateway.exchanges import Json
 from pagefile.gateway.sse import dumped
 from pagefile.inspector import urls
 from pagefile.integrations.recorder import as_json
-from pagefile.integrations.tools import ToolCaller
 from pagefile.lru import Lru
 from pagefile.records import Scope, Turn
 from pagefile.settings import GatewaySettings
 from pagefile.shapes.skeleton import as_object
+from pagefile.standalone.memory_tools import ToolCaller
 from pagefile.text.json_size import has_many_values
 from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.window.budget import model_limits

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeAlias, TypeVar, cast
 
-from pagefile.ports import LogView
+from pagefile.ports import LogView, Vector
 from pagefile.records import ErasureReceipt, JsonObject, JsonValue, Page, Scope, Step, Turn
 from pagefile.text.queries import searched
 from pagefile.text.tokens import TokenCounter
@@ -32,6 +32,8 @@ Admit = Callable[[], Awaitable[int]]
 FAILED = "failed"
 #: Counts tokens with a named tokenizer.
 Counter: TypeAlias = TokenCounter
+#: Vectors of the texts of one message, which several tiers need.
+Vectors: TypeAlias = dict[str, Vector]
 #: What an erasure removed, by table or kind.
 Counts = Mapping[str, int]
 
@@ -77,6 +79,8 @@ class WindowRequest:
     #: What a tier found that the log will not show later: recorded with the call, so that its window can be
     #: rebuilt.
     traces: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    #: What tiers embedded for this window, so that each text is embedded once.
+    vectors: Vectors = field(default_factory=dict[str, Vector])
 
     @property
     def searched(self) -> str:
