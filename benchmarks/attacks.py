@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -98,7 +98,7 @@ HALF_SENT = "half-sent headers, 1,100"
 
 
 @contextmanager
-def service(folder: Path) -> Iterator[tuple[int, int]]:
+def service(folder: Path) -> Generator[tuple[int, int]]:
     """Its port and process id."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
