@@ -3,19 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from pagefile.gateway.adapter import (
-    Adapter,
-    Event,
-    OwnCall,
-    Reply,
-    Round,
-    encoded,
-    error_of,
-    parts_of,
-    said_arguments,
-    summed,
-)
+from pagefile.gateway.adapter import Adapter, OwnCall, Reply, Round, parts_of, said_arguments, summed
 from pagefile.gateway.exchanges import Json, blocks_of, cache_marks, text_of
+from pagefile.gateway.sse import Event, encoded
 from pagefile.shapes.skeleton import as_list, as_object, objects_in
 from pagefile.window.candidates import ShownTurn
 from pagefile.window.parts import anthropic
@@ -223,5 +213,5 @@ class MessagesReply(Reply):
         ended = "end_turn" if stop == "tool_use" and not called else stop
         return {**payload, "content": content, "stop_reason": ended, "usage": self.usage}
 
-    def error_event(self, status: int, body: bytes) -> bytes:
-        return encoded({"type": "error", "error": error_of(body, status)}, "error")
+    def error_event(self, error: Json) -> bytes:
+        return encoded({"type": "error", "error": error}, "error")

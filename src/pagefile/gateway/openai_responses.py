@@ -3,19 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
-from pagefile.gateway.adapter import (
-    Adapter,
-    Event,
-    OwnCall,
-    Reply,
-    Round,
-    encoded,
-    error_of,
-    parts_of,
-    said_arguments,
-    summed,
-)
+from pagefile.gateway.adapter import Adapter, OwnCall, Reply, Round, parts_of, said_arguments, summed
 from pagefile.gateway.exchanges import Json
+from pagefile.gateway.sse import Event, encoded
 from pagefile.shapes.skeleton import as_list, as_object, objects_in
 from pagefile.window.candidates import ShownTurn
 from pagefile.window.parts import responses
@@ -205,8 +195,7 @@ class ResponsesReply(Reply):
         usage = summed(usage, as_object(payload.get("usage")) or {})
         return {**payload, "id": shown, "output": output, "usage": usage}
 
-    def error_event(self, status: int, body: bytes) -> bytes:
-        error = error_of(body, status)
+    def error_event(self, error: Json) -> bytes:
         self._number += 1
         told = {"code": error.get("code"), "message": error.get("message"), "param": None}
         return encoded({"type": "error", **told, "sequence_number": self._number}, "error")

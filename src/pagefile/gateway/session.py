@@ -4,7 +4,6 @@ A call does no HTTP. Whoever carries it sends what `prepare` returns, feeds the 
 whether another round follows. The service does that for its routes, and transports do it for wrapped clients.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
@@ -24,7 +23,6 @@ from pagefile.integrations.tools import ToolCaller
 from pagefile.lru import Lru
 from pagefile.records import Scope, Turn
 from pagefile.settings import GatewaySettings
-from pagefile.shapes.skeleton import as_object
 from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.window.budget import model_limits
 from pagefile.window.receipt import Window
@@ -349,11 +347,3 @@ def _saved(given: Json, composed: Json, window: Window) -> int:
     before, after = len(dumped(given)), len(dumped(composed))
     per_token = max(1.0, len(dumped(window.messages)) / max(1, window.tokens))
     return max(0, round((before - after) / per_token))
-
-
-def parsed_body(raw: bytes) -> Json | None:
-    """The JSON object in a body; None for anything else, which is for the provider to judge."""
-    try:
-        return as_object(json.loads(raw))
-    except (ValueError, RecursionError):
-        return None

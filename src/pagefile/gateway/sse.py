@@ -21,11 +21,7 @@ class Event(NamedTuple):
 
     @property
     def json(self) -> dict[str, Any] | None:
-        """Its data if that is a JSON object; a malformed one is for the client to judge."""
-        try:
-            return as_object(json.loads(self.data))
-        except (ValueError, RecursionError):
-            return None
+        return object_of(self.data)
 
 
 class EventSplitter:
@@ -69,6 +65,14 @@ def _event(raw: bytes) -> Event:
         elif field == "data":
             data.append(value.removeprefix(" "))
     return Event(raw, name, "\n".join(data))
+
+
+def object_of(text: str | bytes) -> dict[str, Any] | None:
+    """A JSON object as it was sent; None for anything else, which is for the other side to judge."""
+    try:
+        return as_object(json.loads(text))
+    except (ValueError, RecursionError):
+        return None
 
 
 def encoded(data: Mapping[str, Any], name: str = "") -> bytes:

@@ -26,8 +26,8 @@ from pagefile.engine import Memory
 from pagefile.errors import AccessError, PagefileError
 from pagefile.gateway import ADAPTERS, identity
 from pagefile.gateway.carrying import Head, carry
-from pagefile.gateway.session import Call, Gateway, Mode, parsed_body
-from pagefile.gateway.sse import dumped
+from pagefile.gateway.session import Call, Gateway, Mode
+from pagefile.gateway.sse import dumped, object_of
 from pagefile.integrations.fail_open import FailOpen
 from pagefile.lru import Lru
 from pagefile.records import Scope
@@ -218,7 +218,7 @@ class _Carried:
         """What memory has to do with the request; None if it only passes."""
         request = self.request
         adapter = ADAPTERS.get(request.scope["path"].removeprefix("/v1"))
-        body = parsed_body(raw) if adapter is not None and request.method == "POST" else None
+        body = object_of(raw) if adapter is not None and request.method == "POST" else None
         if adapter is None or body is None:
             return None
         principal = principal_of(request)
