@@ -104,8 +104,9 @@ class Call:
         body = self._composed(talk, window)
         self.window, self.window_s = window, perf_counter() - began
         self.status = "memory"
-        self.sent = body
-        return dumped(body)
+        self.sent, out = body, dumped(body)
+        self.saved_tokens = self._saved(window, len(out))
+        return out
 
     async def _opened(self, talk: Talk) -> Place | None:
         conversations, previous = self.gateway.conversations, self.adapter.previous(self.body)
@@ -159,12 +160,15 @@ class Call:
         composition = Composition(
             adapter, body, talk, window, added, redeemable=redeemable, from_log=place.from_log
         )
-        composed = composition.composed()
         self.offered = redeemable and bool(window.parts.guide)
         if self.offered:
             self.reply = adapter.reply(LOADING_TOOLS)
-        self.saved_tokens = _saved(self.body, composed, window)
-        return composed
+        return composition.composed()
+
+    def _saved(self, window: Window, size: int) -> int:
+        """About how many tokens the request has less than the client's, whose sizes are known."""
+        tokens = window.tokens + window.receipt.reserved.get("tools", 0)
+        return max(0, round((len(dumped(self.body)) - size) * tokens / max(1, size)))
 
     def _beside(self, talk: Talk, added: Added) -> Json:
         """Only the memory block: the provider holds the history."""
@@ -340,10 +344,3 @@ def _is_plain(message: Json) -> bool:
         and isinstance(message["content"], str)
         and bool(message["content"].strip())
     )
-
-
-def _saved(given: Json, composed: Json, window: Window) -> int:
-    """About how many tokens the request has less than the client's: what is known of both is their size."""
-    before, after = len(dumped(given)), len(dumped(composed))
-    per_token = max(1.0, len(dumped(window.messages)) / max(1, window.tokens))
-    return max(0, round((before - after) / per_token))

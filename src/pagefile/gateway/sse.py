@@ -57,8 +57,12 @@ class EventSplitter:
 
 
 def _event(raw: bytes) -> Event:
+    text = raw.decode("utf-8", "replace")
+    # Most events are a single line.
+    if text.startswith("data: ") and text.find("\n") == len(text) - 2 and "\r" not in text:
+        return Event(raw, "", text[6:-2])
     name, data = "", list[str]()
-    for line in _LINE.split(raw.decode("utf-8", "replace")):
+    for line in _LINE.split(text):
         field, _, value = line.partition(":")
         if field == "event":
             name = value.removeprefix(" ")
