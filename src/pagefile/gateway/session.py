@@ -16,6 +16,7 @@ from pagefile.gateway.adapter import Adapter, OwnCall, Reply, Round, Talk
 from pagefile.gateway.composing import Added, Composition
 from pagefile.gateway.conversations import Conversations, Place, Who, version_of
 from pagefile.gateway.exchanges import Json
+from pagefile.gateway.provider_ids import Held, ProviderIds
 from pagefile.gateway.sse import dumped
 from pagefile.inspector import urls
 from pagefile.integrations.recorder import as_json
@@ -51,12 +52,11 @@ class Gateway:
     added: Lru[tuple[Scope, str], Added] = field(default_factory=lambda: Lru(_TURNS_REMEMBERED))
     #: Rounds that the client did not see, by their turn and the client's call that ended them.
     rounds: Lru[tuple[Scope, str, str], list[Json]] = field(default_factory=lambda: Lru(_TURNS_REMEMBERED))
-
-    #: The provider's id of a last round, by that of the first, which the client knows.
-    last_rounds: Lru[tuple[Scope, str], str] = field(default_factory=lambda: Lru(_TURNS_REMEMBERED))
+    provider_ids: ProviderIds = field(init=False)
 
     def __post_init__(self) -> None:
         self.conversations = Conversations(self.memory)
+        self.provider_ids = ProviderIds(self.memory)
 
 
 @dataclass(slots=True)
@@ -110,14 +110,12 @@ class Call:
 
     async def _opened(self, talk: Talk) -> Place | None:
         conversations, previous = self.gateway.conversations, self.adapter.previous(self.body)
-        if (
-            previous is not None
-            and (last := self.gateway.last_rounds.get((self.who.scope, previous))) is not None
-        ):
-            self.body = self.adapter.with_previous(self.body, last)
+        held = None if previous is None else await self.gateway.provider_ids.find(self.who.scope, previous)
+        if held is not None and held.last is not None:
+            self.body = self.adapter.with_previous(self.body, held.last)
             self.raw = dumped(self.body)
-        if previous is not None and self.who.conversation is None:
-            self.who = replace(self.who, conversation=conversations.conversation_of(self.who, previous))
+        if held is not None and self.who.conversation is None:
+            self.who = replace(self.who, conversation=held.conversation)
         if not talk.exchanges:
             return await conversations.resume(self.who, self.adapter.messages(self.body))
         return await conversations.open(self.who, talk.exchanges, self.adapter.shape)
@@ -279,13 +277,17 @@ class Call:
                 messages=await place.chat.messages(place.turn.id), id=version_of(place.turn.id[:32])
             )
             place.turn = await self._written(again, said, final=final)
-        last, shown = self.reply.id, self.reply.shown_id
-        if last is not None and shown not in (None, last):
-            self.gateway.last_rounds[self.who.scope, shown] = last
-        for name in filter(None, (last, shown, self.adapter.previous(self.body))):
-            self.gateway.conversations.remember(place.chat.scope, name, place.chat.id)
+        await self._keep_ids(place)
         if ended.stop is None:
             await place.chat.abort(place.turn)
+
+    async def _keep_ids(self, place: Place) -> None:
+        """What the provider calls this answer, and what it continued."""
+        last, shown, chat = self.reply.id, self.reply.shown_id, place.chat.id
+        named = {name: Held(chat) for name in (self.adapter.previous(self.body), last) if name}
+        if shown is not None:
+            named[shown] = Held(chat, None if shown == last else last)
+        await self.gateway.provider_ids.keep(self.who.scope, named)
 
     async def _written(self, turn: Turn, said: Sequence[Json], *, final: bool) -> Turn:
         chat = self._placed.chat

@@ -188,7 +188,7 @@ class _Carried:
         raw = await self.request.body()
         call = self._call(raw)
         if self.target.key and principal_of(self.request).tenant is not None:
-            self._refuse_others(call)
+            await self._refuse_others(call)
         if call is not None and principal_of(self.request).user is not None:
             await self._refuse_anothers(call)
         started = perf_counter()
@@ -228,7 +228,7 @@ class _Carried:
         )
         return Call(self.upstream.gateway, adapter, who, raw, body, self._mode(settings.mode))
 
-    def _refuse_others(self, call: Call | None) -> None:
+    async def _refuse_others(self, call: Call | None) -> None:
         """One key of the provider's serves all holders of our keys: refuse what reaches anything that another left there."""
         method, path = self.request.method, cast("str", self.request.scope["path"])
         if call is None:
@@ -239,10 +239,10 @@ class _Carried:
                     "embeddings, token counts and the list of models pass."
                 )
             return
-        known, given = self.upstream.gateway.conversations, call.body
+        known, given = self.upstream.gateway.provider_ids, call.body
         for value in filter(None, (given.get("conversation"), given.get("previous_response_id"))):
             name = (as_object(value) or {}).get("id", value)
-            if not isinstance(name, str) or known.conversation_of(call.who, name) is None:
+            if not isinstance(name, str) or await known.find(call.who.scope, name) is None:
                 raise AccessError("This user has no such response or conversation here: send the history.")
 
     async def _refuse_anothers(self, call: Call) -> None:
