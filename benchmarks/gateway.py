@@ -60,9 +60,9 @@ def run(*, quick: bool = False, answer_ms: int = ANSWER_MS, progress: Progress |
     counts = CLIENTS[:2] if quick else CLIENTS
     with tempfile.TemporaryDirectory(dir=".") as folder, ExitStack() as running:
         settings = Settings(url=f"sqlite:///{Path(folder).resolve() / 'bench.db'}")
-        provider = running.enter_context(_process(_provider, answer_ms))
-        bare = running.enter_context(_process(_bare, provider.url))
-        gateway = running.enter_context(_process(_gateway, settings, provider.url))
+        provider = running.enter_context(serving(_provider, answer_ms))
+        bare = running.enter_context(serving(_bare, provider.url))
+        gateway = running.enter_context(serving(_gateway, settings, provider.url))
         bench = _Bench((bare, gateway), settings, 1 if quick else 3, answer_ms / 1000)
         tell("warming up")
         anyio.run(bench.asked, 1, _WARM_UP, 0.0)
@@ -85,7 +85,7 @@ class _Times:
 
 
 @dataclass(frozen=True, slots=True)
-class _Server:
+class Server:
     url: str
     pid: int
 
@@ -98,7 +98,7 @@ class _Server:
 @dataclass(frozen=True, slots=True)
 class _Bench:
     #: The bare proxy and the gateway.
-    sides: tuple[_Server, _Server]
+    sides: tuple[Server, Server]
     settings: Settings
     repeats: int
     answer_s: float
@@ -223,7 +223,7 @@ def _serve(app: Any, listener: socket.socket) -> None:
 
 
 @contextmanager
-def _process(target: Callable[..., None], *given: Any) -> Generator[_Server]:
+def serving(target: Callable[..., None], *given: Any) -> Generator[Server]:
     """A server in a process of its own."""
     with socket.create_server(("127.0.0.1", 0), backlog=256) as listener:
         # Otherwise every answer waits 40 ms for an acknowledgement.
@@ -234,7 +234,7 @@ def _process(target: Callable[..., None], *given: Any) -> Generator[_Server]:
         child.start()
         try:
             # Connections wait in the backlog until it serves.
-            yield _Server(f"http://127.0.0.1:{listener.getsockname()[1]}", child.pid or 0)
+            yield Server(f"http://127.0.0.1:{listener.getsockname()[1]}", child.pid or 0)
         finally:
             child.terminate()
             child.join(10)
