@@ -204,6 +204,9 @@ def _asked(url: str, body: Json, memory: Path | None) -> Json:
     with tempfile.TemporaryDirectory() as folder:
         copied = shutil.copytree(memory, Path(folder) / "copy")
         with serving(_gateway, copied, url) as gateway:
+            # One that runs for a while has loaded its embedder.
+            warm_up = {"query": "warm up", "user_id": "nobody"}
+            httpx.post(f"{gateway.url}/v1/recall", json=warm_up, timeout=60).raise_for_status()
             return _posted(f"{gateway.url}/v1", body)
 
 

@@ -89,6 +89,10 @@ class Call:
     def __post_init__(self) -> None:
         self.reply = self.adapter.reply(frozenset())
 
+    @property
+    def model(self) -> str:
+        return str(self.body.get("model") or "")
+
     # -- before ---------------------------------------------------------------------------------------------------------
 
     async def prepare(self) -> bytes:
@@ -134,7 +138,7 @@ class Call:
 
     def _size(self) -> dict[str, Any]:
         """The budget: the setting, within the model's own window; a window that is not known leaves nothing out."""
-        model, given = str(self.body.get("model") or ""), self.gateway.settings.window_tokens
+        model, given = self.model, self.gateway.settings.window_tokens
         try:
             model_limits(model)
         except SettingsError:

@@ -26,14 +26,16 @@ from pagefile.engine import Memory
 from pagefile.errors import AccessError, PagefileError
 from pagefile.gateway import ADAPTERS, identity
 from pagefile.gateway.carrying import Head, carry
+from pagefile.gateway.prices import read_prices
 from pagefile.gateway.session import Call, Gateway, Mode
 from pagefile.gateway.sse import dumped, object_of
+from pagefile.inspector.traffic import Traffic
 from pagefile.integrations.fail_open import FailOpen
 from pagefile.lru import Lru
 from pagefile.records import Scope
 from pagefile.service.auth import NOT_YOURS, is_anothers, open_memory, principal_of
+from pagefile.service.gateway_observer import Observer
 from pagefile.service.problems import answered, problem_of, to_problem
-from pagefile.service.span_keys import SPAN, SPAN_NAME
 from pagefile.service.vendor_paths import is_vendors
 from pagefile.settings import GatewaySettings, Settings
 from pagefile.shapes.skeleton import as_object
@@ -62,6 +64,7 @@ class Upstreams:
 
     gateway: Gateway
     client: httpx.AsyncClient
+    observer: Observer
     #: One per user: a history that takes long to record must not cost everybody the memory.
     _edges: Lru[Scope, FailOpen] = field(default_factory=lambda: Lru(1_000))
 
@@ -136,7 +139,9 @@ async def upstreams(memory: Memory, settings: Settings) -> AsyncGenerator[Upstre
     async with httpx.AsyncClient(
         timeout=timeout, limits=limits, cookies=cookies, follow_redirects=False, trust_env=False
     ) as client:
-        yield Upstreams(Gateway(memory, gateway), client)
+        prices = read_prices(gateway.prices)
+        observer = Observer(prices, Traffic(prices.currency), memory.engine)
+        yield Upstreams(Gateway(memory, gateway), client, observer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +188,8 @@ class _Carried:
     target: Target
     request: Request
     began: bool = False
+    #: The status of an answer that the client got to its end.
+    code: int | None = None
 
     async def answer(self, send: Send) -> None:
         raw = await self.request.body()
@@ -192,6 +199,14 @@ class _Carried:
         if call is not None and principal_of(self.request).user is not None:
             await self._refuse_anothers(call)
         started = perf_counter()
+        try:
+            await self._answered(raw, call, send)
+        finally:
+            if call is not None:
+                seconds = perf_counter() - started
+                self.upstream.observer.note(call, self.request.scope, seconds, self.code)
+
+    async def _answered(self, raw: bytes, call: Call | None, send: Send) -> None:
         refused: PagefileError | None = None
         async with anyio.create_task_group() as together:
             together.start_soon(self._until_gone, together.cancel_scope)
@@ -210,9 +225,6 @@ class _Carried:
             together.cancel_scope.cancel()
         if refused is not None:
             raise refused
-        if call is not None:
-            self._count(call, perf_counter() - started)
-            self._trace(call)
 
     def _call(self, raw: bytes) -> Call | None:
         """What memory has to do with the request; None if it only passes."""
@@ -279,6 +291,7 @@ class _Carried:
         if head is not None and not self.began:
             await self._start(send, head.status, self._back(head.headers, call.headers(), 0))
         await send({"type": "http.response.body", "body": b"", "more_body": False})
+        self.code = None if head is None else head.status
 
     async def _pass(self, raw: bytes, send: Send) -> None:
         """Byte for byte, both ways."""
@@ -336,35 +349,9 @@ class _Carried:
         }
         body = dumped({"type": "error", "error": told})
         headers = [("content-type", "application/json"), ("content-length", str(len(body)))]
-        await self._start(send, 504 if timeout else 502, headers)
+        self.code = 504 if timeout else 502
+        await self._start(send, self.code, headers)
         await send({"type": "http.response.body", "body": body, "more_body": False})
-
-    def _trace(self, call: Call) -> None:
-        """What OpenTelemetry's conventions for generative AI name, and nothing that anybody said."""
-        scope, model = self.request.scope, str(call.body.get("model") or "")
-        span = scope.get(SPAN)
-        if span is None:
-            return
-        scope[SPAN_NAME] = f"chat {model}".rstrip()
-        usage = call.reply.usage
-        told = {
-            "gen_ai.operation.name": "chat",
-            "gen_ai.provider.name": "anthropic" if call.adapter.shape == "anthropic" else "openai",
-            "gen_ai.request.model": model,
-            "gen_ai.usage.input_tokens": usage.get("input_tokens", usage.get("prompt_tokens")),
-            "gen_ai.usage.output_tokens": usage.get("output_tokens", usage.get("completion_tokens")),
-            "pagefile.gateway.status": call.status,
-        }
-        for name, value in told.items():
-            if value is not None:
-                span.set_attribute(name, value)
-
-    def _count(self, call: Call, seconds: float) -> None:
-        meter = self.upstream.gateway.memory.engine.meter
-        meter.count("pagefile_gateway_requests_total", protocol=call.adapter.name, status=call.status)
-        meter.observe("pagefile_gateway_seconds", seconds, protocol=call.adapter.name)
-        if call.window is not None:
-            meter.observe("pagefile_gateway_window_seconds", call.window_s)
 
 
 class _VendorRoute(Route):
