@@ -45,7 +45,7 @@ def test_a_request_is_on_the_page_when_it_is_over(tmp_path, prices):
         assert one["seconds"] > one["window_s"] > 0
         page = httpx.get(here.url + urls.GATEWAY)
         assert "3" == page.headers["refresh"]
-        assert "0.0200 EUR" in page.text
+        assert "0.02 EUR" in page.text
         for path in (urls.CONVERSATION, urls.CALL):
             (href,) = {
                 part.split('"')[0] for part in page.text.split('href="') if part.startswith(f"{path}?")

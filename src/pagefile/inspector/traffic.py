@@ -14,6 +14,8 @@ _KEPT, _SHOWN = 1_000, 100
 #: How often the page loads itself again, in seconds.
 _REFRESH_S = 3
 _FAILED = 400
+#: The most characters of a conversation's id: those that the gateway made up say little.
+_NAME = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +104,10 @@ def _figures(data: Shown, reader: Reader) -> Content:
 
 
 def _table(data: Shown, reader: Reader) -> Content:
-    columns = {"traffic.time": "", "traffic.model": "row", "traffic.status": ""}
+    columns = {"traffic.time": "when", "traffic.model": "row reason", "traffic.status": "when"}
     columns |= ui.numbers("traffic.latency", "traffic.in", "traffic.out", "traffic.saved")
     columns |= ui.numbers("traffic.price") if data.currency else {}
-    columns |= {"traffic.conversation": ""}
+    columns |= {"traffic.conversation": "when"}
     rows = [_row(one, data.currency, reader) for one in data.requests[:_SHOWN]]
     return ui.card(None, ui.table(reader, reader.say("nav.gateway"), columns, rows))
 
@@ -133,11 +135,14 @@ def _links(one: GatewayRequest, reader: Reader) -> Content:
     if one.conversation_id is None:
         return "–"
     there = PageRequest(one.tenant, one.user_id, one.conversation_id)
-    made: list[Content] = [el("a", one.conversation_id, href=there.here(urls.CONVERSATION))]
+    name = one.conversation_id if len(one.conversation_id) <= _NAME else f"{one.conversation_id[:_NAME]}…"
+    made: list[Content] = [el("a", name, href=there.here(urls.CONVERSATION), title=one.conversation_id)]
     if one.call_id is not None:
         made += [" · ", el("a", reader.say("traffic.bill"), href=there.here(urls.CALL, call_id=one.call_id))]
     return made
 
 
 def _price(value: float, currency: str) -> str:
-    return f"{value:,.2f} {currency}" if value >= 1 or not value else f"{value:.4f} {currency}"
+    return (
+        f"{value:,.2f} {currency}" if value >= 1 or not value else f"{value:.6f}".rstrip("0") + f" {currency}"
+    )
