@@ -33,6 +33,8 @@ from pagefile.text.tokens import TokenCounter, open_counter
 
 TALK = Path(__file__).parent / "model" / "talk.toml"
 ANSWERS = Path(__file__).parent / "model" / "answers.jsonl"
+#: The memory after the talk; it stays between runs, so that prompts begin alike and a server can reuse what it knows of the last.
+MEMORY = Path(tempfile.gettempdir()) / "pagefile-bench-model"
 ARMS = ("gateway", "without")
 KINDS = ("fact", "changed", "tool result", "recent")
 WINDOW_TOKENS = 4_000
@@ -74,30 +76,20 @@ def run(
     if not waiting:
         return known
     history = [{"role": "system", "content": _SYSTEM}, *messages(talk["turn"])]
-    with tempfile.TemporaryDirectory() as folder:
-        memory = Path(folder) / "talk"
-        if any(arm == "gateway" for _, arm, _ in waiting):
-            tell("the talk")
-            _talk(history, memory)
-        for number, arm, question in waiting:
-            body = {"model": model, "temperature": 0, "max_tokens": _ANSWER_TOKENS}
-            said = {"role": "user", "content": question["text"]}
-            answer = _asked(url, {**body, "messages": [*history, said]}, memory if arm == "gateway" else None)
-            text = str(answer["choices"][0]["message"].get("content") or "").strip()
-            usage: Json = answer.get("usage") or {}
-            one = Answer(
-                number,
-                question["kind"],
-                arm,
-                text,
-                is_right(question, text),
-                usage.get("prompt_tokens", 0),
-                model,
-            )
-            with path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(asdict(one), ensure_ascii=False) + "\n")
-            known.append(one)
-            tell(f"{number} {arm} {'right' if one.right else 'WRONG'}: {text[:100]}")
+    if not MEMORY.exists():
+        tell("the talk")
+        _talk(history, MEMORY)
+    for number, arm, question in waiting:
+        body = {"model": model, "temperature": 0, "max_tokens": _ANSWER_TOKENS}
+        said = {"role": "user", "content": question["text"]}
+        answer = _asked(url, {**body, "messages": [*history, said]}, MEMORY if arm == "gateway" else None)
+        text = str(answer["choices"][0]["message"].get("content") or "").strip()
+        tokens = int((answer.get("usage") or {}).get("prompt_tokens", 0))
+        one = Answer(number, question["kind"], arm, text, is_right(question, text), tokens, model)
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(one), ensure_ascii=False) + "\n")
+        known.append(one)
+        tell(f"{number} {arm} {'right' if one.right else 'WRONG'}: {text[:100]}")
     return known
 
 
@@ -166,12 +158,18 @@ def _result(turn: Mapping[str, Any]) -> str:
 
 def _talk(history: Sequence[Json], memory: Path) -> None:
     """Turn by turn through the gateway, with a provider that answers from the script."""
-    memory.mkdir()
-    with serving(_scripted, history) as provider, serving(_gateway, memory, f"{provider.url}/v1") as gateway:
+    unfinished = memory.with_suffix(".unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir()
+    with (
+        serving(_scripted, history) as provider,
+        serving(_gateway, unfinished, f"{provider.url}/v1") as gateway,
+    ):
         for place, message in enumerate(history):
             if message["role"] == "assistant":
                 body = {"model": "scripted", "messages": history[:place]}
                 httpx.post(f"{gateway.url}/v1/chat/completions", json=body, timeout=60).raise_for_status()
+    unfinished.rename(memory)
 
 
 def _scripted(listener: socket.socket, history: Sequence[Json]) -> None:

@@ -171,6 +171,18 @@ def test_with_the_held_key_a_user_continues_only_own_responses(held):
     assert 2 == len(here.upstream.requests)
 
 
+def test_with_the_held_key_a_user_continues_only_own_threads(held):
+    here, keys = held
+
+    def asks(user, thread):
+        messages = [{"role": "user", "content": "What is it?"}]
+        body = {"model": "claude-sonnet-4-5", "max_tokens": 9, "messages": messages, "thread": thread}
+        return httpx.post(f"{here.url}/v1/messages", json=body, headers=keys[user])
+
+    following = {"type": "continue", "previous_message_id": asks("bob", {"type": "create"}).json()["id"]}
+    assert [200, 403] == [asks(user, following).status_code for user in ("bob", "ada")]
+
+
 def test_no_key_is_logged_or_stored(tmp_path, caplog):
     caplog.set_level(logging.DEBUG)
     with behind(echo, tmp_path) as here:

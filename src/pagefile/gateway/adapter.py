@@ -125,6 +125,11 @@ class Adapter(ABC):
         del body
         return None
 
+    def is_held(self, body: Json) -> bool:
+        """Whether the provider holds the answer, for a request that continues it."""
+        del body
+        return False
+
     def with_previous(self, body: Json, name: str) -> Json:
         """The request as a continuation of something else."""
         del name

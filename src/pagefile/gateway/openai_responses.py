@@ -54,6 +54,9 @@ class Responses(Adapter):
     def is_stateful(self, body: Json) -> bool:
         return any(body.get(name) for name in ("previous_response_id", "conversation", "prompt"))
 
+    def is_held(self, body: Json) -> bool:
+        return body.get("store") is not False
+
     def previous(self, body: Json) -> str | None:
         """The response or the conversation at the provider that this one continues."""
         conversation = body.get("conversation")

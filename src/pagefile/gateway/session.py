@@ -287,6 +287,8 @@ class Call:
 
     async def _keep_ids(self, place: Place) -> None:
         """What the provider calls this answer, and what it continued."""
+        if not self.adapter.is_held(self.body):
+            return
         last, shown, chat = self.reply.id, self.reply.shown_id, place.chat.id
         named = {name: Held(chat) for name in (self.adapter.previous(self.body), last) if name}
         if shown is not None:

@@ -252,7 +252,8 @@ class _Carried:
                 )
             return
         known, given = self.upstream.gateway.provider_ids, call.body
-        for value in filter(None, (given.get("conversation"), given.get("previous_response_id"))):
+        thread = (as_object(given.get("thread")) or {}).get("previous_message_id")
+        for value in filter(None, (given.get("conversation"), given.get("previous_response_id"), thread)):
             name = (as_object(value) or {}).get("id", value)
             if not isinstance(name, str) or await known.find(call.who.scope, name) is None:
                 raise AccessError("This user has no such response or conversation here: send the history.")
