@@ -8,7 +8,7 @@ working if it printed the answer, and every request of it is in the log with the
 
 import argparse
 import json
-import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -28,6 +28,8 @@ from tests.gateway.upstream import Said
 ANSWER = "There are 2 rows."
 _QUESTION = "How many rows does the table have?"
 _SCRIPTS = Path(__file__).parent / "clients"
+#: The clients get nothing else of this shell.
+_PATH = f"{Path(shutil.which('node') or '/usr/bin/node').parent}:/usr/local/bin:/usr/bin:/bin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +120,7 @@ def _opencode(node: Path, url: str) -> Client:
 
 
 def _claude(path: Path, url: str) -> Client:
-    version = subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout.split()[
-        0
-    ]
+    version = _ran([str(path), "--version"], path.parent, {}).stdout.split()[0]
     environment = {
         "ANTHROPIC_BASE_URL": url,
         "ANTHROPIC_API_KEY": "sk-x",
@@ -155,17 +155,22 @@ def _tried(make: Callable[[str], Client]) -> tuple[str, bool]:
         for name, text in client.files.items():
             (home / name).parent.mkdir(parents=True, exist_ok=True)
             (home / name).write_text(text, "utf-8")
-        environment = {"PATH": os.environ["PATH"], "HOME": str(home), **client.environment}
-        run = subprocess.run(
-            client.command,
-            cwd=work,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            stdin=subprocess.DEVNULL,
-        )
+        environment = {"PATH": _PATH, "HOME": str(home), **client.environment}
+        run = _ran(client.command, work, environment)
         return _row(client, run, here)
+
+
+def _ran(command: list[str], folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # noqa: S603 - the clients that were named
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
 
 
 def _row(client: Client, run: subprocess.CompletedProcess[str], here: Behind) -> tuple[str, bool]:
@@ -173,9 +178,8 @@ def _row(client: Client, run: subprocess.CompletedProcess[str], here: Behind) ->
     streamed = sum(bool(body.get("stream")) for body in here.upstream.bodies)
     turns = [turn for talk in here.talks() for turn in talk]
     statuses = {(one["status"], one["code"]) for one in passed}
-    ok = (
-        run.returncode == 0 and ANSWER in run.stdout and statuses <= {("memory", 200), ("nothing-asked", 200)}
-    )
+    # Results of tools that are sent alone, because the provider holds the history, are recorded.
+    ok = run.returncode == 0 and ANSWER in run.stdout and statuses <= {("memory", 200), ("recorded", 200)}
     ok = ok and bool(passed) and all(status == "done" for *_, status in turns)
     told = "yes" if ok else f"no: {statuses or ''} {(run.stderr or run.stdout).strip()[-300:]!r}"
     protocols = ", ".join(sorted({one["protocol"] for one in passed}))
