@@ -84,7 +84,8 @@ def run(
         said = {"role": "user", "content": question["text"]}
         answer = _asked(url, {**body, "messages": [*history, said]}, MEMORY if arm == "gateway" else None)
         text = str(answer["choices"][0]["message"].get("content") or "").strip()
-        tokens = int((answer.get("usage") or {}).get("prompt_tokens", 0))
+        usage: Json = answer.get("usage") or {}
+        tokens = int(usage.get("prompt_tokens", 0))
         one = Answer(number, question["kind"], arm, text, is_right(question, text), tokens, model)
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(one), ensure_ascii=False) + "\n")

@@ -1,7 +1,8 @@
 """Real clients through the gateway: `python scripts/gateway_clients.py --node DIR --claude FILE` prints a table of what each exchanged.
 
 The clients are in no lock because only this script uses them: `npm install --prefix DIR openai @anthropic-ai/sdk @openai/codex
-opencode-ai`, and the command line of Claude Code comes with the extra `claude`. Behind the gateway is a provider that speaks the
+opencode-ai`; `pip install langchain-openai langchain-anthropic litellm 'pydantic-ai-slim[openai,anthropic]' openai-agents` into an
+environment of its own; and the command line of Claude Code comes with the extra `claude`. Behind the gateway is a provider that speaks the
 real protocols and follows a script: it has a tool called once where it is offered `read`, and otherwise answers. A client counts as
 working if it printed the answer, and every request of it is in the log with the memory in it.
 """
@@ -14,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,19 +47,22 @@ class Client:
 def main() -> None:
     given = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     given.add_argument("--node", type=Path, help="the folder with node_modules")
+    given.add_argument("--python", type=Path, help="a Python interpreter that has the Python clients")
     given.add_argument("--claude", type=Path, help="the command line of Claude Code")
     options = given.parse_args()
     print("| client | version | requests | streamed | protocols | turns in the log | answer |")
     print("|---|---|---|---|---|---|---|")
     failed = False
-    for make in _clients(options.node, options.claude):
+    for make in _clients(options.node, options.python, options.claude):
         row, ok = _tried(make)
         failed = failed or not ok
         print(row, flush=True)
     sys.exit(failed)
 
 
-def _clients(node: Path | None, claude: Path | None) -> Iterator[Callable[[str], Client]]:
+def _clients(
+    node: Path | None, python: Path | None, claude: Path | None
+) -> Iterator[Callable[[str], Client]]:
     if node is not None:
         node = node.resolve()
         yield lambda url: _npm(
@@ -71,6 +76,16 @@ def _clients(node: Path | None, claude: Path | None) -> Iterator[Callable[[str],
         )
         yield lambda url: _codex(node, url)
         yield lambda url: _opencode(node, url)
+    if python is not None:
+        # Not resolved: an interpreter knows its environment by the link it was called by.
+        for package in (
+            "langchain-openai",
+            "langchain-anthropic",
+            "litellm",
+            "pydantic-ai-slim",
+            "openai-agents",
+        ):
+            yield partial(_python, python.absolute(), package)
     if claude is not None:
         yield lambda url: _claude(claude.resolve(), url)
 
@@ -81,6 +96,21 @@ def _npm(node: Path, package: str, script: str, environment: dict[str, str]) -> 
     place = node / f"pagefile-{script}"
     place.write_text(text, "utf-8")
     return Client(f"npm `{package}`", _package(node, package), ["node", str(place)], environment, {})
+
+
+def _python(python: Path, package: str, url: str) -> Client:
+    ask = f"from importlib.metadata import version; print(version({package!r}))"
+    version = _ran([str(python), "-c", ask], python.parent, {}).stdout.strip()
+    keys = {"OPENAI_API_KEY": "sk-x", "ANTHROPIC_API_KEY": "sk-x"}
+    urls_of = {
+        "OPENAI_BASE_URL": f"{url}/v1",
+        "OPENAI_API_BASE": f"{url}/v1",
+        "ANTHROPIC_BASE_URL": url,
+        "ANTHROPIC_API_URL": url,
+    }
+    quiet = {"OPENAI_AGENTS_DISABLE_TRACING": "1", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+    script = _SCRIPTS / f"{package.replace('-', '_')}.py"
+    return Client(f"`{package}`", version, [str(python), str(script)], {**keys, **urls_of, **quiet}, {})
 
 
 def _codex(node: Path, url: str) -> Client:

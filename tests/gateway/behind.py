@@ -20,15 +20,16 @@ class Behind:
     url: str
     upstream: Upstream
     settings: Settings
+    #: Closes the clients at the end: a collector that comes later reports their sockets in another test.
+    opened: ExitStack
 
     def openai(self, **options: Any):
-        return openai.OpenAI(base_url=f"{self.url}/v1", api_key="sk-vendor", max_retries=0, **options)
-
-    def async_openai(self, **options: Any):
-        return openai.AsyncOpenAI(base_url=f"{self.url}/v1", api_key="sk-vendor", max_retries=0, **options)
+        client = openai.OpenAI(base_url=f"{self.url}/v1", api_key="sk-vendor", max_retries=0, **options)
+        return self.opened.enter_context(client)
 
     def anthropic(self, **options: Any):
-        return anthropic.Anthropic(base_url=self.url, api_key="sk-ant-vendor", max_retries=0, **options)
+        client = anthropic.Anthropic(base_url=self.url, api_key="sk-ant-vendor", max_retries=0, **options)
+        return self.opened.enter_context(client)
 
     @contextmanager
     def memory(self) -> Iterator[BlockingMemory]:
@@ -70,4 +71,4 @@ def behind(script: Script, path: Path, **given: Any) -> Iterator[Behind]:
                 **given,
             }
         )
-        yield Behind(opened.enter_context(listening(settings)), upstream, settings)
+        yield Behind(opened.enter_context(listening(settings)), upstream, settings, opened)

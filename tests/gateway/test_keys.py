@@ -45,8 +45,8 @@ def test_a_key_is_required(keyed):
 
 def test_our_key_in_the_vendors_header_does_not_leave(tmp_path, keyed):
     here, keys = keyed
-    client = openai.OpenAI(base_url=f"{here.url}/v1", api_key=keys["ada"], max_retries=0)
-    asked(client, QUESTION)
+    with openai.OpenAI(base_url=f"{here.url}/v1", api_key=keys["ada"], max_retries=0) as client:
+        asked(client, QUESTION)
     assert "authorization" not in here.upstream.requests[-1][1]
 
 
