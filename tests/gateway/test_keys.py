@@ -26,8 +26,8 @@ def keyed(tmp_path):
         yield here, keys
 
 
-def _key(memory, name, user):
-    key, text = new_key(name, Scope("clinic", user), created=datetime.now(UTC))
+def _key(memory, name, user, tenant="clinic"):
+    key, text = new_key(name, Scope(tenant, user), created=datetime.now(UTC))
     memory.loop.wait(lambda: memory.inner.engine.store.keys.add(key))
     return text
 
@@ -88,6 +88,27 @@ def test_a_key_of_one_user_reaches_no_other(keyed):
         (turn,) = memory.turns(user_id="ada", tenant="clinic")
         assert ("clinic", "ada") == (turn.scope.tenant, turn.scope.user)
         assert [] == list(memory.turns(user_id="bob", tenant="clinic"))
+
+
+def test_tenants_share_nothing(tmp_path):
+    """Not even where users, histories and a provider's ids are the same."""
+    with behind(echo, tmp_path, **KEYED) as here:
+        with here.memory() as memory:
+            keys = {tenant: _key(memory, tenant, "ada", tenant) for tenant in ("clinic", "school")}
+        history = [
+            *QUESTION,
+            {"role": "assistant", "content": "answer 1"},
+            {"role": "user", "content": "Really?"},
+        ]
+        found = {}
+        for tenant, key in keys.items():
+            headers = {"x-pagefile-key": key, "authorization": "Bearer sk-vendor"}
+            for messages in (QUESTION, history):
+                body = {"model": "gpt-5", "messages": messages}
+                answer = httpx.post(f"{here.url}/v1/chat/completions", json=body, headers=headers)
+                found.setdefault(tenant, set()).add(answer.headers["x-pagefile-conversation"])
+        assert [1, 1] == [len(names) for names in found.values()]
+        assert found["clinic"].isdisjoint(found["school"])
 
 
 def test_a_key_of_one_user_does_not_name_anothers_conversation(keyed):

@@ -65,7 +65,7 @@ def test_originals_outlive_a_restart(tmp_path):
         history = read_table(here.openai())
         upstream, settings = here.upstream, here.settings
         with listening(settings) as url:
-            again = Behind(url, upstream, settings)
+            again = Behind(url, upstream, settings, here.opened)
             assert "Let me look. It is 8638." == said(asked(again.openai(), [*history, ROW], tools=[READ]))
             assert 1 == len(again.talks())
 
@@ -204,7 +204,7 @@ def test_a_gateway_that_was_replaced_loses_nothing(tmp_path):
             {"role": "user", "content": "two"},
         ]
         with listening(other) as url:
-            asked(Behind(url, here.upstream, other).openai(), history)
+            asked(Behind(url, here.upstream, other, here.opened).openai(), history)
         assert [["one", "two"]] == [[turn[0] for turn in talk] for talk in here.talks()]
 
 
