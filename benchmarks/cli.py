@@ -22,6 +22,7 @@ from benchmarks import runs as runs_bench
 from benchmarks import service as service_bench
 from benchmarks import short_term as short_term_bench
 from benchmarks import summaries as summaries_bench
+from benchmarks import vendors as vendors_bench
 from benchmarks import window as window_bench
 from benchmarks import workspace as workspace_bench
 from benchmarks.peers_chart import growth_chart
@@ -39,6 +40,7 @@ from benchmarks.tables import (
     show_runs,
     show_scenario,
     show_summaries,
+    show_vendors,
     show_walked,
     show_window,
 )
@@ -213,6 +215,7 @@ def gateway(
 
 
 @app.command()
+<<<<<<< HEAD
 def model(
     *,
     url: Annotated[
@@ -232,6 +235,26 @@ def model(
     answers = gateway_model.read() if url is None else gateway_model.run(url, name, most=most, tell=warn)
     report = gateway_model.report([one for one in answers if one.model == name])
     _tell(report, report, as_json=as_json)
+=======
+def vendors(
+    *,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Where the vendors' clients are installed and kept for the next time."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run other vendors' own clients against Pagefile, each in an environment of its own; exit code 1 when a call fails."""
+    report = _measured(lambda tell: vendors_bench.run(folder, progress=tell))
+    if as_json:
+        print_json(report.to_json())
+    else:
+        show_vendors(report)
+    if not report.ok:
+        raise typer.Exit(1)
+>>>>>>> main
 
 
 @app.command()

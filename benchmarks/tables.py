@@ -8,6 +8,7 @@ from benchmarks import peers as peers_bench
 from benchmarks import recall as recall_bench
 from benchmarks import runs as runs_bench
 from benchmarks import summaries as summaries_bench
+from benchmarks import vendors as vendors_bench
 from benchmarks import window as window_bench
 from benchmarks import workspace as workspace_bench
 from benchmarks.history_costs import CLAIMS, WAYS
@@ -262,3 +263,18 @@ def _mean(value: float | None, figure: str) -> str:
     if value is None:
         return ""
     return f"{value:,.0f}" if figure in window_bench.IN_TOKENS else f"{value:.3f}"
+
+
+def show_vendors(report: vendors_bench.VendorsReport) -> None:
+    """Each client with its version, what it called, and what came of it."""
+    made = table("vendor", "client", "version", "calls", "passed", right=("calls", "passed"))
+    for one in report.outcomes:
+        passed = len(one.calls) - len(set(one.problems) & set(one.calls))
+        made.add_row(one.client.vendor, one.client.client, one.version, str(len(one.calls)), str(passed))
+    print_table(made)
+    for one in report.outcomes:
+        say(f"{one.client.client}: {', '.join(one.calls)}")
+        for call, problem in one.problems.items():
+            say(f"  failed: {call}: {problem}")
+    for client, why in report.left_out.items():
+        say(f"left out: {client}: {why}")

@@ -16,6 +16,7 @@ _JSON_LIKE = {"json", "tomllib", "yaml"}
 IMPORTS, RESULTS, STREAMS, FILES, TIME = (
     "test_imports.py", "test_tool_results.py", "test_streams_and_sessions.py", "test_settings_and_addresses.py", "test_bounded_time.py",
 )  # fmt: skip
+VENDORS = "tests/compat/test_any_request.py"
 DUMPS, MESSAGES, GATEWAY = "test_dumps.py", "test_messages.py", "test_gateway.py"
 OWN = "reads only what Pagefile itself wrote or ships"
 
@@ -57,6 +58,11 @@ READERS: dict[str, str] = {
     "stores/encoding.py::text_steps": OWN,
     "stores/encoding.py::moment": STREAMS,
     "stores/milvus/schema.py::model_of": OWN,
+    "compat/agent_memory.py::_time": VENDORS,
+    "compat/mem0.py::_passes": VENDORS,
+    "compat/memory_stores.py::_in_time": VENDORS,
+    "compat/said.py::Said.get": VENDORS,
+    "service/compat.py::_read": VENDORS,
     "gateway/identity.py::_claude_codes": GATEWAY,
     "gateway/prices.py::read_prices": GATEWAY,
     "gateway/sse.py::object_of": GATEWAY,

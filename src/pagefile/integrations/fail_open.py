@@ -10,6 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
+from functools import partial
 from time import monotonic
 from typing import Any, TypeAlias, TypeVar
 
@@ -49,25 +50,31 @@ class MemoryLoop:
         self._loop = self._loop or here
         if self._loop is here:
             return here.create_task(_awaited(work))
-        return asyncio.wrap_future(self._submitted(work))
+        return asyncio.wrap_future(self.submitted(work))
 
-    def waited(self, work: Work[R], timeout_s: float | None = None) -> R:
-        """The result of the work, from a thread without an event loop, or with one that is not the memory's."""
+    def waited(self, work: Work[R], timeout_s: float | None = None, *, keep: bool = False) -> R:
+        """The result of the work, from a thread without an event loop, or with one that is not the memory's.
+
+        With `keep`, work that takes longer is not cancelled.
+        """
         if self.is_here:
             raise SettingsError(
                 "A synchronous call would hold up the event loop that this memory lives on: use the asynchronous one "
                 "(`await agent.ainvoke(…)`, `await store.aput(…)`), or give a BlockingMemory."
             )
-        running = self._submitted(work)
+        running = self.submitted(work)
+        done: set[Future[R]] = set()
         try:
             done, _ = wait({running}, timeout_s)
         finally:
-            running.cancel()  # without effect once it is done
+            if not keep:
+                running.cancel()  # without effect once it is done
         if not done:
             raise SlowMemoryError(f"no answer within {timeout_s:g} s")
         return running.result()
 
-    def _submitted(self, work: Work[R]) -> Future[R]:
+    def submitted(self, work: Work[R]) -> Future[R]:
+        """The work, started on the memory's loop from another thread."""
         if self._loop is None:
             raise SettingsError(
                 "It is not known in which event loop this memory was opened: make the integration there, or give a BlockingMemory."
@@ -109,21 +116,28 @@ class FailOpen:
     async def attempt(self, what: str, work: Work[R], otherwise: D, *, always: bool = False) -> R | D:
         """The result of the work, or `otherwise` if it fails or times out.
 
-        After a timeout a circuit breaker skips the memory for a while and returns `otherwise` immediately, except for work marked
-        `always`, without which something would be lost. `what` names the kind of work in the log.
+        After a timeout a circuit breaker skips the memory for a while and returns `otherwise` immediately. Work marked `always`,
+        without which something would be lost, is then carried out beside the run, and is not cancelled when it takes longer.
+        `what` names the kind of work in the log.
         """
         ticket = self._breaker.enter()
-        if ticket is None and not always:
+        if ticket is None:
             self._count()
+            if always:
+                self._hold(self._loop.started(partial(self._late, what, work)))
             return otherwise
         with self._contained(what, ticket):
             # A task of its own, so that work that cannot be cancelled at once, such as a thread, is abandoned and not awaited.
             running = self._loop.started(work)
+            done: set[asyncio.Future[R]] = set()
             try:
                 done, _ = await asyncio.wait({running}, timeout=self.timeout_s)
-            finally:
-                running.cancel()  # without effect once it is done
+            except asyncio.CancelledError:
+                running.cancel()
+                raise
             if not done:
+                if not always:
+                    running.cancel()
                 self._hold(running)
                 raise SlowMemoryError(f"no answer within {self.timeout_s:g} s")
             return running.result()
@@ -132,12 +146,19 @@ class FailOpen:
     def attempt_blocking(self, what: str, work: Work[R], otherwise: D, *, always: bool = False) -> R | D:
         """Like `attempt`, from a thread without an event loop, or with one that is not the memory's."""
         ticket = self._breaker.enter()
-        if ticket is None and not always:
+        if ticket is None:
             self._count()
+            if always:
+                with self._contained(what, None):
+                    self._loop.submitted(partial(self._late, what, work))
             return otherwise
         with self._contained(what, ticket):
-            return self._loop.waited(work, self.timeout_s)
+            return self._loop.waited(work, self.timeout_s, keep=always)
         return otherwise
+
+    async def _late(self, what: str, work: Work[R]) -> None:
+        with self._contained(what, None):
+            await work()
 
     def attempt_here(self, what: str, work: Callable[[], R], otherwise: D) -> R | D:
         """Like `attempt`, for synchronous work."""

@@ -3,25 +3,31 @@
 It works the same in every Pagefile store: search and filters are evaluated here, not in SQL.
 """
 
+import logging
 import operator
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from functools import partial
+from concurrent.futures import Future, wait
+from datetime import date, datetime
+from functools import cache, partial
+from threading import Event, Thread
 from typing import Any, cast
 
 from pagefile.arrays import np
 from pagefile.blocking import BlockingMemory
 from pagefile.engine import Memory
-from pagefile.errors import MissingExtraError, ModelOutputError, SettingsError
+from pagefile.errors import ClosedError, MissingExtraError, ModelOutputError, PagefileError, SettingsError
 from pagefile.integrations.fail_open import MemoryLoop
 from pagefile.models.embedders import of_unit_length
 from pagefile.ports import OWN_NAMESPACE, ItemKey, ItemWrite, Namespace, StoredItem, Vector
-from pagefile.records import DEFAULT_TENANT, JsonValue, Scope, checked_id
+from pagefile.records import DEFAULT_TENANT, Scope, checked_id
 from pagefile.shapes.skeleton import as_list
 
 try:
     from langgraph.store import base
 except ImportError as error:
     raise MissingExtraError.of("langgraph", "LangGraph's store") from error
+
+logger = logging.getLogger("pagefile")
 
 _MINUTE_S = 60.0
 #: Embed the whole value as one text.
@@ -36,7 +42,7 @@ class PagefileStore(base.BaseStore):
         memory: with a `Memory`, create the store inside the event loop it was opened in; a `BlockingMemory` works everywhere.
         user_id: whose items these are: no other user's store sees them, `memory.forget(user_id=…)` erases them. None: the tenant's.
         index: semantic search, configured as in LangGraph; `{}` embeds whole values with the memory's own embedder, `fields` and `embed`
-            override that. Without it, `query` is refused.
+            override that. Without it, `query` is ignored, with a warning.
         ttl: when items expire; in minutes, as in LangGraph. Expired items are never returned, swept or not.
     """
 
@@ -58,6 +64,8 @@ class PagefileStore(base.BaseStore):
         self.index_config = index
         self.ttl_config = ttl
         self._index = None if index is None else _Index(self._memory, index)
+        self._sweeper: Future[None] | None = None
+        self._stopped = Event()
 
     # -- sync and async -------------------------------------------------------------------------------------------------
 
@@ -74,6 +82,38 @@ class PagefileStore(base.BaseStore):
     async def asweep_ttl(self) -> int:
         """Like `sweep_ttl`, asynchronously."""
         return await self._loop.started(self._swept)
+
+    def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
+        """Remove expired items again and again, from a thread of its own, until `stop_ttl_sweeper` or the future is cancelled.
+
+        The interval is by default that of `ttl`, or five minutes, as in LangGraph's own stores.
+        """
+        if self._sweeper is None or self._sweeper.done():
+            minutes = sweep_interval_minutes or (self.ttl_config or {}).get("sweep_interval_minutes") or 5
+            self._stopped.clear()
+            self._sweeper = Future()
+            self._sweeper.add_done_callback(lambda _: self._stopped.set())
+            Thread(
+                target=self._sweep, args=(float(minutes) * _MINUTE_S,), daemon=True, name="sweeper"
+            ).start()
+        return self._sweeper
+
+    def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
+        """Whether the sweeper has stopped within the timeout, or was not running."""
+        self._stopped.set()
+        running = self._sweeper
+        return running is None or not wait({running}, timeout).not_done
+
+    def _sweep(self, pause_s: float) -> None:
+        while not self._stopped.wait(pause_s):
+            try:
+                self.sweep_ttl()
+            except ClosedError:
+                break
+            except PagefileError:
+                logger.exception("expired items could not be removed; they stay invisible")
+        if self._sweeper is not None and not self._sweeper.done():
+            self._sweeper.set_result(None)
 
     # -- one batch ------------------------------------------------------------------------------------------------------
 
@@ -111,7 +151,7 @@ class PagefileStore(base.BaseStore):
             model = self._index.model()
         writes: list[ItemWrite] = []
         for op in last:
-            value, ttl_s = cast("JsonValue", op.value), None if op.ttl is None else op.ttl * _MINUTE_S
+            value, ttl_s = _with_times_as_text(op.value), None if op.ttl is None else op.ttl * _MINUTE_S
             rows = vectors.get((op.namespace, op.key))
             writes.append(ItemWrite(op.namespace, op.key, value, ttl_s, rows, model))
         await self._items.write(self._scope, writes, now=self._now())
@@ -128,9 +168,8 @@ class PagefileStore(base.BaseStore):
 
     async def _found(self, op: base.SearchOp) -> list[base.SearchItem]:
         if op.query and self._index is None:
-            raise SettingsError(
-                "This store has no index to search by meaning: make it with PagefileStore(memory, index={}), or search without query."
-            )
+            # As in LangGraph's own stores, which do not say so.
+            _warn_of_no_index()
         page = {"offset": op.offset, "limit": op.limit}
         ranked: list[tuple[StoredItem, float | None]]
         if op.query and self._index is not None:
@@ -329,6 +368,25 @@ def _number(value: Any) -> float | None:
         return float(value)
     except ValueError:
         return None
+
+
+@cache
+def _warn_of_no_index() -> None:
+    logger.warning(
+        "a store without an index was searched by meaning, and the query ignored: make it with PagefileStore(memory, index={})"
+    )
+
+
+def _with_times_as_text(value: Any) -> Any:
+    """Times in ISO 8601, as LangGraph's stores on disk write them."""
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        inner = cast("Mapping[str, Any]", value)
+        return {key: _with_times_as_text(one) for key, one in inner.items()}
+    if isinstance(value, list | tuple):
+        return [_with_times_as_text(one) for one in cast("Sequence[Any]", value)]
+    return value
 
 
 def _fields(item: StoredItem) -> dict[str, Any]:

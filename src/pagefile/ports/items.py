@@ -1,7 +1,7 @@
 """Application data by namespace and key, as in LangGraph's stores."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
@@ -87,10 +87,18 @@ class ItemStore(ABC):
     """
 
     @abstractmethod
-    async def write(self, scope: Scope, writes: Sequence[ItemWrite], *, now: datetime) -> None:
+    async def write(
+        self,
+        scope: Scope,
+        writes: Sequence[ItemWrite],
+        *,
+        now: datetime,
+        expected: Mapping[ItemKey, JsonValue] | None = None,
+    ) -> None:
         """Put and remove items atomically; if a key is written twice, the last write wins.
 
-        A replaced value loses everything attached to it, but keeps its creation time.
+        A replaced value loses everything attached to it, but keeps its creation time. `expected` are values that keys must have at
+        that moment, None for a key that must not exist: otherwise nothing is written, and `ConflictError` is raised.
         """
 
     @abstractmethod

@@ -18,7 +18,7 @@ from pagefile.engine.standard_tiers import chat_model
 from pagefile.errors import PagefileError
 from pagefile.inspector.start import filling
 from pagefile.integrations.prometheus import PrometheusMeter
-from pagefile.service import chat_turn, exposure, gateway, inspector, reference, routes, transfer
+from pagefile.service import chat_turn, compat, exposure, gateway, inspector, reference, routes, transfer
 from pagefile.service.auth import AuthMiddleware, unguarded
 from pagefile.service.chat_hooks import ChatHooks
 from pagefile.service.idempotency import IdempotencyMiddleware
@@ -39,7 +39,7 @@ _REST = (routes.facts, transfer.routes, routes.health, reference.routes, inspect
 #: Matched in this order, so the busiest come first.
 _ROUTES: list[BaseRoute] = [route for group in (*_BUSY, *_REST) for route in group.routes]
 #: The gateway's come last: they match every path of a provider's.
-_ALL_ROUTES = [*_ROUTES, *gateway.routes]
+_ALL_ROUTES = [*_ROUTES, *compat.routes, *gateway.routes]
 
 
 class _Service(FastAPI):

@@ -28,7 +28,7 @@ from pagefile.errors import AccessError, ClosedError, PagefileError, TooManyRequ
 from pagefile.inspector import urls
 from pagefile.service.exposure import requires_keys
 from pagefile.service.problems import refused
-from pagefile.service.vendor_paths import is_vendors
+from pagefile.service.vendor_paths import FACES, may_have_foreign_keys
 from pagefile.settings import ServiceSettings
 from pagefile.stores.key_secrets import is_key, presented
 
@@ -47,6 +47,10 @@ TELLS_MORE = frozenset({"/", "/healthz"})
 #: Routes that name no tenant, and why that is safe: their responses expose no memory.
 FOR_EVERYBODY: Mapping[str, str] = {
     "/v1/{vendor:path}": "the gateway takes the tenant and the user from the key itself",
+    **dict.fromkeys(
+        [path for face in FACES for path in (face, f"{face}/{{rest:path}}")],
+        "the faces of other vendors take the tenant and the user from the key themselves",
+    ),
     "/v1/tools": "the tools to offer are the same for everyone",
     "/v1/settle": "it only waits, and says whether it waited long enough",
     "/metrics": "totals of the whole service, without names; where keys are required, it needs one",
@@ -144,10 +148,10 @@ def _presented_key(headers: Headers, path: str) -> str | None:
     On paths of a provider, the headers that it uses hold its own keys, unless they have the form of one of ours.
     """
     scheme, _, token = headers.get("authorization", "").partition(" ")
-    named = {token.strip()} if scheme.lower() == "bearer" else set[str]()
+    named = {token.strip()} if scheme.lower() in {"bearer", "token"} else set[str]()
     if "x-api-key" in headers:
         named.add(headers["x-api-key"].strip())
-    if is_vendors(path):
+    if may_have_foreign_keys(path):
         named = {key for key in named if is_key(key)}
     if OWN_HEADER in headers:
         named = {key for key in named if is_key(key)} | {headers[OWN_HEADER].strip()}

@@ -16,3 +16,12 @@ def is_vendors(path: str) -> bool:
     if path == _CHAT or path.startswith(f"{_CHAT}/"):
         return True
     return path.startswith(_VERSION) and path.removeprefix(_VERSION).partition("/")[0] in _RESOURCES
+
+
+#: Where other vendors' memory APIs are: their clients always send a key, if only because they refuse to start without one.
+FACES = ("/mem0", "/agent-memory", "/v1/memory_stores")
+
+
+def may_have_foreign_keys(path: str) -> bool:
+    """Whether the usual headers may hold a key that is not meant for us."""
+    return is_vendors(path) or any(path == face or path.startswith(f"{face}/") for face in FACES)

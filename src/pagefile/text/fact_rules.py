@@ -158,6 +158,15 @@ _CORRECTS = re.compile(r"^(?:不对|不是的?|错了|更正|纠正|no|nope|wron
 _TAIL = re.compile(
     r"[\s了啦哦吧呀啊呢的…~～.]+$|\s+(?:now|too|as well|by the way|thanks|thank you|please)$", re.IGNORECASE
 )
+#: Where the next clause of a sentence begins: it is not part of the value before it.
+_NEXT_CLAUSE = re.compile(
+    r"\s+(?:and|but|so|because|since|while|although|though)\s+(?:I|we|my|our|it|he|she|they|you|please)\b.*"
+    r"|\s+(?:and|but)\s+(?:am|work|study|live|love|like|hate|have|need|want|prefer|use|play|moved|drive)\b.*"
+    r"|(?:而且|并且|但是|但|不过|因为|所以|然后)(?=我|他|她|老婆|老公|孩子|也|不|请).*",
+    re.IGNORECASE,
+)
+#: Categories whose value is a whole statement, however many clauses it has.
+_WHOLE = frozenset({"correction", "explicit", "howto"})
 
 
 def own_words(text: str) -> str:
@@ -244,7 +253,8 @@ def _in_sentence(sentence: str) -> Iterator[Stated]:
     plain = sentence.replace("’", "'")
     for rule in _RULES:
         for match in rule.pattern.finditer(plain):
-            value = _TAIL.sub("", match["value"]).strip(" :：、")
+            said = match["value"] if rule.category in _WHOLE else _NEXT_CLAUSE.sub("", match["value"])
+            value = _TAIL.sub("", said).strip(" :：、")
             if not value or match.start("quote") < taken or (rule.unless and rule.unless.match(value)):
                 continue
             # A correction takes the whole sentence, and nothing else is read from it.

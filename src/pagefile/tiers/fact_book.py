@@ -53,6 +53,8 @@ class Draft:
     epoch: int | None = None
     project: str | None = None
     agent: str | None = None
+    #: Its id, if the caller has one; a new one otherwise.
+    id: str | None = None
 
 
 #: What is compared, and the project and the agent.
@@ -310,7 +312,7 @@ class FactBook:
         attribute = None if draft.attribute is None else checked_id(draft.attribute, "attribute")
         subject = None if draft.subject is None else checked_id(draft.subject, "subject")
         return Fact(
-            id=str(uuid4()),
+            id=str(uuid4()) if draft.id is None else checked_id(draft.id, "fact id"),
             scope=Scope(owner.tenant, owner.user, draft.conversation),
             text=text,
             category=None if draft.category is None else checked_text(draft.category, "category"),

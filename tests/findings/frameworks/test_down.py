@@ -16,7 +16,7 @@ from pagefile import Memory
 from pagefile.integrations.langchain import PagefileMiddleware
 from pagefile.integrations.langgraph import build_conversation_graph
 from pagefile.integrations.pydantic_ai import PagefileMemory
-from tests.findings.marks import finding, still_open
+from tests.findings.marks import finding
 from tests.heavy import heavy
 from tests.integration.langchain.models import Recorder, calls_tool
 from tests.integration.pydantic_ai.agents import Script
@@ -35,7 +35,7 @@ def small(q: str) -> str:
 # -- F10: what a locked database costs ---------------------------------------------------------------------------------
 
 
-@still_open("frameworks-F10")
+@finding("frameworks-F10")
 def test_a_locked_database_costs_langchain_one_time_out(blocking, database):
     """A run waits `timeout_s` at most, however many tools it calls."""
     script = [calls_tool("small", {"q": str(number)}, f"c{number}") for number in range(2)]
@@ -50,7 +50,7 @@ def test_a_locked_database_costs_langchain_one_time_out(blocking, database):
     assert took < 3 * 0.5
 
 
-@still_open("frameworks-F10")
+@finding("frameworks-F10")
 async def test_a_locked_database_costs_pydantic_ai_one_time_out(memory, database):
     """A run waits `timeout_s` at most, also when that is longer than the memory is left alone after a failure."""
     agent = Script("ok", "ok").agent(PagefileMemory(memory, user_id="ada", timeout_s=1.2))

@@ -76,7 +76,7 @@ def delegating(memory):
     return agent(memory, model, [ask_expert]), model
 
 
-@still_open("frameworks-F4")
+@finding("frameworks-F4")
 def test_what_a_sub_agent_is_asked_is_no_turn_of_the_user(learning):
     """The user's conversation has the user's own turn and nothing else."""
     outer, _ = delegating(learning)
@@ -84,7 +84,7 @@ def test_what_a_sub_agent_is_asked_is_no_turn_of_the_user(learning):
     assert [("Plan a trip for a made-up person.", "Take the train.")] == exchanged(turns(learning))
 
 
-@still_open("frameworks-F4")
+@finding("frameworks-F4")
 def test_what_a_sub_agent_is_asked_is_no_fact_about_the_user(learning):
     """Only what the user said becomes a fact about the user."""
     outer, _ = delegating(learning)
@@ -95,7 +95,7 @@ def test_what_a_sub_agent_is_asked_is_no_fact_about_the_user(learning):
     assert [] == [fact for fact in facts if "Marseille" in fact or "nuts" in fact]
 
 
-@still_open("frameworks-F4")
+@finding("frameworks-F4")
 def test_what_a_sub_agent_is_asked_is_no_message_of_the_user(learning):
     """The next request shows the user's words as the user's, and not those of the sub-agent's prompt."""
     outer, model = delegating(learning)
@@ -232,7 +232,7 @@ def test_another_user_does_not_read_a_users_thread(blocking):
     assert "SWORDFISH" not in repr(model.calls[-1])
 
 
-@still_open("frameworks-F26")
+@finding("frameworks-F26")
 def test_a_run_without_a_thread_is_answered(blocking):
     """A run that names no `thread_id` goes on without memory."""
     with promised("the run is answered"):

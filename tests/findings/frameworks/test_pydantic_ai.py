@@ -8,7 +8,7 @@ from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolRetu
 from pydantic_ai.models.function import FunctionModel
 
 from pagefile.integrations.pydantic_ai import PagefileMemory
-from tests.findings.marks import finding, still_open
+from tests.findings.marks import finding
 from tests.integration.pydantic_ai.agents import Script
 
 from .promises import exchanged, promised
@@ -47,14 +47,14 @@ def approving(memory):
     return agent
 
 
-@still_open("frameworks-F5")
+@finding("frameworks-F5")
 async def test_a_turn_that_waits_for_approval_stays_open(memory):
     """Until the user decides, the turn is neither done nor answered."""
     await approving(memory).run("Send the mail.", conversation_id="c")
     assert [("open", "Send the mail.")] == [(turn.status, turn.user) for turn in await turns(memory)]
 
 
-@still_open("frameworks-F5")
+@finding("frameworks-F5")
 async def test_an_approved_call_goes_on_with_its_turn(memory):
     """After the approval there is one turn, with its step and its answer."""
     agent = approving(memory)
@@ -135,7 +135,7 @@ async def test_a_structured_answer_is_recorded_as_json(memory):
 # -- F26: names --------------------------------------------------------------------------------------------------------
 
 
-@still_open("frameworks-F26")
+@finding("frameworks-F26")
 async def test_a_tool_of_the_users_own_wins(memory):
     """An agent with a tool of its own named `recall` runs, and keeps it."""
 
@@ -149,7 +149,7 @@ async def test_a_tool_of_the_users_own_wins(memory):
     assert "MINE" == result.output
 
 
-@still_open("frameworks-F26")
+@finding("frameworks-F26")
 async def test_a_capability_given_twice_records_once(memory):
     """An agent that has the capability may be run with it again: there is one turn."""
     agent = Script("ok").agent(PagefileMemory(memory, user_id="ada"))

@@ -8,7 +8,7 @@ import pytest
 
 from pagefile import BlockingMemory
 from pagefile.integrations.langgraph_store import PagefileStore
-from tests.findings.marks import finding, still_open
+from tests.findings.marks import finding
 
 from .promises import promised
 
@@ -26,7 +26,7 @@ def filled(store):
     return store
 
 
-@still_open("frameworks-F23")
+@finding("frameworks-F23")
 def test_a_query_without_an_index_is_left_out_of_account(store):
     """As in LangGraph's own stores, a search with a query finds everything when nothing is indexed."""
     with promised("the search is answered"):
@@ -34,7 +34,7 @@ def test_a_query_without_an_index_is_left_out_of_account(store):
     assert [f"k{number}" for number in range(5)] == sorted(item.key for item in found)
 
 
-@still_open("frameworks-F23")
+@finding("frameworks-F23")
 def test_a_time_in_a_value_is_kept_as_iso_text(store):
     """As in LangGraph's own SQLite store, a `datetime` in a value is kept as ISO text."""
     when = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -65,7 +65,7 @@ while kept.execute("SELECT count(*) FROM items").fetchone()[0]:
 """
 
 
-@still_open("frameworks-F23")
+@finding("frameworks-F23")
 def test_ended_items_are_swept_without_a_call(tmp_path):
     """As in LangGraph's own stores, a sweeper can be started that removes what has ended, and stopped."""
     with BlockingMemory.open(f"sqlite:///{tmp_path}/store.db", embedder="none") as memory:

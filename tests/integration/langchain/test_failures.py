@@ -12,7 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from pagefile import BlockingMemory, Memory, Settings
 from pagefile.errors import SettingsError
-from pagefile.integrations.langchain import PagefileMiddleware
+from pagefile.integrations.langchain import PagefileMiddleware, tools
 from pagefile.integrations.langchain.view import request_tokens
 from pagefile.ports import Meter
 from pagefile.stores import InMemoryStore, SystemClock
@@ -216,11 +216,14 @@ async def test_a_synchronous_run_that_holds_up_the_memorys_own_loop(caplog):
     assert "ainvoke" in caplog.text
 
 
-async def test_a_run_must_say_which_conversation_it_is(memory):
-    """A mistake of the programmer is no outage: it is told at once."""
-    agent = create_agent(Recorder(script=[AIMessage("x")]), [], middleware=[PagefileMiddleware(memory)])
-    with pytest.raises(SettingsError, match="thread_id"):
-        await agent.ainvoke(ask("Hello?"))
+async def test_a_run_that_names_no_conversation_has_no_memory_and_is_told(memory, caplog):
+    """It is answered; the log says what to give it."""
+    tools._warn_of_no_conversation.cache_clear()
+    agent = create_agent(Recorder(script=[AIMessage("x")] * 2), [], middleware=[PagefileMiddleware(memory)])
+    for _ in range(2):
+        assert "x" == (await agent.ainvoke(ask("Hello?")))["messages"][-1].text
+    assert 1 == caplog.text.count("names no conversation")
+    assert [] == list(await memory.conversations())
 
 
 async def test_a_window_of_nothing_is_refused(memory):

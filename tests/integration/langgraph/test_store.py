@@ -12,6 +12,7 @@ from langgraph.store.memory import InMemoryStore
 
 from pagefile import BlockingMemory, ClosedError, Memory, ModelOutputError, SettingsError
 from pagefile import Settings as PagefileSettings
+from pagefile.integrations import langgraph_store
 from pagefile.integrations.langgraph import ConversationState
 from pagefile.integrations.langgraph_store import PagefileStore
 from pagefile.standalone import AgentApp, MemoryQueryRequest
@@ -171,10 +172,13 @@ async def test_an_embedder_of_ones_own(opened):
         await PagefileStore(opened, index={"dims": 3, "embed": embed}).aput(NOTES, "x", {"text": "a"})
 
 
-async def test_without_an_index_a_query_is_refused(opened):
-    """Instead of an answer that has nothing to do with it."""
-    with pytest.raises(SettingsError, match="index"):
-        await PagefileStore(opened).asearch(NOTES, query="茶")
+async def test_without_an_index_a_query_is_ignored_with_a_warning(opened, caplog):
+    """As in LangGraph's own stores, but not in silence."""
+    langgraph_store._warn_of_no_index.cache_clear()
+    store = PagefileStore(opened)
+    await store.aput(NOTES, "x", {"text": "coffee"})
+    assert ["x"] == [item.key for item in await store.asearch(NOTES, query="茶")]
+    assert "index={}" in caplog.text
 
 
 async def test_without_an_embedder_an_index_is_refused(tmp_path):

@@ -67,6 +67,8 @@ class ArchiveToolUsesEdit(ContextEdit):
         if count_tokens(messages) <= self.trigger:
             return
         who = self._whose(None)
+        if who is None:
+            return
         uses = tool_uses(messages)
         places = [number for number, message in enumerate(messages) if isinstance(message, ToolMessage)]
         for number, use in list(zip(places, uses, strict=True))[: max(0, len(uses) - self.keep)]:

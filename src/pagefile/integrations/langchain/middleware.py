@@ -128,6 +128,8 @@ class PagefileMiddleware(
         handler: Callable[[ModelRequest[ContextT]], ModelResponse[ResponseT]],
     ) -> ModelResponse[ResponseT]:
         who = self._whose(request.runtime.context)
+        if who is None:
+            return handler(request)
         found = self._edge.attempt_blocking("the window", lambda: self._viewed(who, request), None)
         with self._watched(who, request.state):
             return handler(self._request(request, found))
@@ -138,6 +140,8 @@ class PagefileMiddleware(
         handler: Callable[[ModelRequest[ContextT]], Awaitable[ModelResponse[ResponseT]]],
     ) -> ModelResponse[ResponseT]:
         who = self._whose(request.runtime.context)
+        if who is None:
+            return await handler(request)
         found = await self._edge.attempt("the window", lambda: self._viewed(who, request), None)
         with self._watched(who, request.state):
             return await handler(self._request(request, found))
@@ -148,6 +152,8 @@ class PagefileMiddleware(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolOutput]
     ) -> ToolOutput:
         who = self._whose(cast("Any", request).runtime.context)
+        if who is None:
+            return handler(request)
         result: ToolOutput | None = self._edge.attempt_blocking(
             "looking for an equal call", lambda: self._answered(who, request), None
         )
@@ -162,6 +168,8 @@ class PagefileMiddleware(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolOutput]]
     ) -> ToolOutput:
         who = self._whose(cast("Any", request).runtime.context)
+        if who is None:
+            return await handler(request)
         result: ToolOutput | None = await self._edge.attempt(
             "looking for an equal call", lambda: self._answered(who, request), None
         )
@@ -176,11 +184,13 @@ class PagefileMiddleware(
 
     def after_agent(self, state: AgentState[ResponseT], runtime: Runtime[ContextT]) -> None:
         who = self._whose(runtime.context)
-        self._edge.attempt_blocking("recording", lambda: self._finished(who, state), None, always=True)
+        if who is not None:
+            self._edge.attempt_blocking("recording", lambda: self._finished(who, state), None, always=True)
 
     async def aafter_agent(self, state: AgentState[ResponseT], runtime: Runtime[ContextT]) -> None:
         who = self._whose(runtime.context)
-        await self._edge.attempt("recording", lambda: self._finished(who, state), None, always=True)
+        if who is not None:
+            await self._edge.attempt("recording", lambda: self._finished(who, state), None, always=True)
 
     # -- on the memory's own loop -------------------------------------------------------------------------------------------
 

@@ -1,9 +1,10 @@
 """Whose memory a run uses, and Pagefile's tools as LangChain's."""
 
+import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeAlias, cast
 
 from langchain.tools import ToolRuntime
@@ -12,12 +13,17 @@ from langgraph.config import get_config
 
 from pagefile.blocking import BlockingMemory
 from pagefile.engine import Memory
-from pagefile.errors import PagefileError, SettingsError
+from pagefile.errors import PagefileError
 from pagefile.integrations.fail_open import FailOpen
 from pagefile.integrations.tools import ToolCaller, memory_tool_schemas
 from pagefile.records import DEFAULT_TENANT, Scope
 from pagefile.standalone.agent_memory import part_of
 from pagefile.window.wording import WORDINGS, Choice
+
+logger = logging.getLogger("pagefile")
+
+#: How LangGraph writes where a node runs: `tools:<task>|model:<task>` is a model within a tool's call.
+_NODES, _TOOLS = "|", "tools:"
 
 #: That of a tool which is invoked by itself, as in `tool.invoke({…})`.
 _NO_RUNTIME = cast("ToolRuntime[Any, Any]", None)
@@ -35,14 +41,15 @@ class Whose:
 
 
 #: Finds the conversation of a run from its `context=`: `whose` with what an integration was constructed with.
-FindWhose: TypeAlias = Callable[[object], Whose]
+FindWhose: TypeAlias = Callable[[object], Whose | None]
 
 
-def whose(context: object, **given: str | None) -> Whose:
-    """The conversation of this run; call it inside a node, a hook or a tool.
+def whose(context: object, **given: str | None) -> Whose | None:
+    """The conversation of this run; call it inside a node, a hook or a tool. None, with a warning, for a run that names none.
 
     `user_id`, `conversation_id` and `tenant` each come from the first place that has them: the arguments of the middleware, `context=`
-    of the run, `configurable` of its configuration. A run that names no conversation uses its `thread_id`.
+    of the run, `configurable` of its configuration. A run that names no conversation uses its `thread_id`. An agent that a tool
+    of another one runs has a conversation of its own, without a user: what it is asked are not the user's words.
     """
     settings: Mapping[str, Any] = {}
     with suppress(RuntimeError):
@@ -54,11 +61,27 @@ def whose(context: object, **given: str | None) -> Whose:
 
     conversation = named("conversation_id") or _id_in(settings, "thread_id")
     if conversation is None:
-        raise SettingsError(
-            "This run names no conversation: give the middleware a conversation_id, the run a context with one, "
-            'or a thread_id as in agent.invoke(…, {"configurable": {"thread_id": "…"}}).'
-        )
+        _warn_of_no_conversation()
+        return None
+    delegated = _delegating_call(settings)
+    if delegated is not None and _id_in(given, "conversation_id") is None:
+        return Whose(f"{conversation}/{delegated}", None, named("tenant"))
     return Whose(conversation, named("user_id"), named("tenant"))
+
+
+def _delegating_call(settings: Mapping[str, Any]) -> str | None:
+    """The tool call within which this agent runs; None for an agent that was not started by a tool."""
+    *outside, _here = str(settings.get("checkpoint_ns") or "").split(_NODES)
+    calls = [node for node in outside if node.startswith(_TOOLS)]
+    return calls[-1] if calls else None
+
+
+@cache
+def _warn_of_no_conversation() -> None:
+    logger.warning(
+        "a run names no conversation and goes on without memory: give the middleware a conversation_id, the run a context "
+        'with one, or a thread_id as in agent.invoke(…, {"configurable": {"thread_id": "…"}})'
+    )
 
 
 def _id_in(source: object, name: str) -> str | None:
@@ -106,8 +129,9 @@ def _tool(
 ) -> BaseTool:
     name, languages = schema["name"], edge.memory.engine.languages
 
-    def unavailable(who: Whose) -> str:
-        return WORDINGS[languages.last(who.scope)].answers["no_memory"]
+    def unavailable(who: Whose | None) -> str:
+        language = languages.default(None) if who is None else languages.last(who.scope)
+        return WORDINGS[language].answers["no_memory"]
 
     async def work(who: Whose, arguments: dict[str, Any]) -> str:
         asking = caller(who)
@@ -119,10 +143,14 @@ def _tool(
     # There is no runtime outside an agent. LangChain finds the parameter by this very annotation, so it cannot say None too.
     def call(runtime: ToolRuntime[Any, Any] = _NO_RUNTIME, **arguments: Any) -> str:
         who = find(part_of(runtime, "context"))
+        if who is None:
+            return unavailable(who)
         return edge.attempt_blocking(name, lambda: work(who, arguments), unavailable(who))
 
     async def acall(runtime: ToolRuntime[Any, Any] = _NO_RUNTIME, **arguments: Any) -> str:
         who = find(part_of(runtime, "context"))
+        if who is None:
+            return unavailable(who)
         return await edge.attempt(name, lambda: work(who, arguments), unavailable(who))
 
     described = {"name": name, "description": schema["description"], "args_schema": schema["parameters"]}

@@ -6,18 +6,19 @@ from contextvars import Context, copy_context
 from copy import copy
 from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 from pydantic_ai import AgentRunResult, FunctionToolset, ModelRequestContext, RunContext, Tool, ToolCallPart
 from pydantic_ai.capabilities import AbstractCapability, WrapRunHandler, WrapToolExecuteHandler
 from pydantic_ai.tools import ToolDefinition
-from pydantic_ai.toolsets import AbstractToolset
+from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
 from pagefile.blocking import BlockingMemory
 from pagefile.engine import Memory
 from pagefile.engine.arguments import at_least
 from pagefile.errors import InvalidArgumentError, PagefileError, SettingsError
 from pagefile.integrations.fail_open import FailOpen
-from pagefile.integrations.pydantic_ai.messages import asked
+from pagefile.integrations.pydantic_ai.messages import asked, waiting_run
 from pagefile.integrations.pydantic_ai.run import RunMemory
 from pagefile.integrations.tools import FACT_TOOLS, RECALL_TOOL, ToolCaller, memory_tool_schemas
 from pagefile.lru import Lru
@@ -31,6 +32,10 @@ from pagefile.window.wording import WORDINGS, Choice, Language
 TOOLS = (RECALL_TOOL, *FACT_TOOLS, LOAD_TOOL, SEARCH_TOOL)
 #: A value, or a function that finds it for a run: from its dependencies, its metadata …
 Given = str | Callable[[RunContext[Any]], str] | None
+
+
+#: Runs that a capability serves, by memory and run id: a second one of the same memory leaves them alone.
+_SERVED_RUNS: WeakValueDictionary[tuple[int, str], "PagefileMemory"] = WeakValueDictionary()
 
 
 class PagefileMemory(AbstractCapability[Any]):
@@ -114,11 +119,16 @@ class PagefileMemory(AbstractCapability[Any]):
     # -- hooks ----------------------------------------------------------------------------------------------------------
 
     async def for_run(self, ctx: RunContext[Any]) -> "PagefileMemory":
-        find = partial(_found, ctx, copy_context())
-        run = await self._edge.attempt("finding whose memory it is", partial(self._opened, ctx, find), None)
         # A copy for every run: an agent's capability serves many concurrently.
         mine = copy(self)
-        mine._run = run  # noqa: SLF001 - a copy of its own
+        claim = (id(self._edge.memory), str(ctx.run_id))
+        if _SERVED_RUNS.setdefault(claim, mine) is not mine:
+            # The agent has the capability, and the run was given it again.
+            mine._tools, mine._run = frozenset[str](), None  # noqa: SLF001 - a copy of its own
+            return mine
+        find = partial(_found, ctx, copy_context())
+        opened = partial(self._opened, ctx, find)
+        mine._run = await self._edge.attempt("finding whose memory it is", opened, None)  # noqa: SLF001 - a copy of its own
         return mine
 
     def get_toolset(self) -> AbstractToolset[Any] | None:
@@ -130,7 +140,7 @@ class PagefileMemory(AbstractCapability[Any]):
         schemas = memory_tool_schemas(language)
         anonymous = self._run is not None and self._run.chat.scope.user is None
         offered = [name for name in TOOLS if name in self._tools and not (anonymous and name in FACT_TOOLS)]
-        return FunctionToolset([_tool(self._run, schemas[name], language) for name in offered])
+        return _OwnTools([_tool(self._run, schemas[name], language) for name in offered])
 
     async def wrap_run(self, ctx: RunContext[Any], *, handler: WrapRunHandler) -> AgentRunResult[Any]:
         run = self._run
@@ -178,7 +188,20 @@ class PagefileMemory(AbstractCapability[Any]):
         question, languages = asked(ctx.prompt, ctx.messages), self._edge.memory.engine.languages
         languages.choose(chat.scope, self._language)
         language = await languages.of(chat.scope, said=None if question is None else question.text)
-        return self._run_of(chat, str(ctx.run_id), question, self._tools - {LOAD_TOOL}, language)
+        run_id = str(ctx.run_id)
+        turn_id = waiting_run(ctx.prompt, ctx.messages) or run_id
+        return self._run_of(chat, run_id, turn_id, question, self._tools - {LOAD_TOOL}, language)
+
+
+class _OwnTools(FunctionToolset[Any]):
+    """Our tools, except for those whose name a tool of the agent's own has."""
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        taken: set[str] = set()
+        for other in ctx.agent.toolsets if ctx.agent is not None else ():
+            if isinstance(other, FunctionToolset) and not isinstance(other, _OwnTools):
+                taken |= set(other.tools)
+        return {name: tool for name, tool in (await super().get_tools(ctx)).items() if name not in taken}
 
 
 def _found(ctx: RunContext[Any], context: Context, name: str, given: Given) -> str | None:

@@ -30,8 +30,18 @@ def asked(prompt: str | Sequence[ai.UserContent] | None, history: Sequence[ai.Mo
     return next((Asked(found) for found in blocks if found), None)
 
 
-def happened(messages: Iterable[ai.ModelMessage], run_id: str, apart: Collection[str]) -> list[Happened]:
-    """What the model said in a run and what its tools returned; `apart` names tools that are not steps of a turn."""
+def waiting_run(prompt: object, history: Sequence[ai.ModelMessage]) -> str | None:
+    """The run that this one goes on with: it ended with calls that waited for an approval, or for results from elsewhere."""
+    last = history[-1] if history else None
+    if prompt or not isinstance(last, ai.ModelResponse):
+        return None
+    return last.run_id if any(isinstance(part, ai.ToolCallPart) for part in last.parts) else None
+
+
+def happened(
+    messages: Iterable[ai.ModelMessage], run_ids: Collection[str], apart: Collection[str]
+) -> list[Happened]:
+    """What the model said in runs and what its tools returned; `apart` names tools that are not steps of a turn."""
     found: list[Happened] = []
     calls: dict[str, Called] = {}
     listed = list(messages)
@@ -41,8 +51,8 @@ def happened(messages: Iterable[ai.ModelMessage], run_id: str, apart: Collection
             calls |= {str(call.call_id): call for call in said.calls}
             if _returns(following, apart) == []:
                 said = Said(tuple(block for block in said.blocks if not isinstance(block, Called)))
-            found += [said] if message.run_id == run_id else []
-        elif message.run_id == run_id:
+            found += [said] if message.run_id in run_ids else []
+        elif message.run_id in run_ids:
             found += [returned(part, calls) for part in _returns(message, apart) or ()]
     return found
 

@@ -7,7 +7,15 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 import anyio
-from pydantic_ai import InstructionPart, ModelMessage, ModelRequest, ToolCallPart, ToolReturn, ToolReturnPart
+from pydantic_ai import (
+    DeferredToolRequests,
+    InstructionPart,
+    ModelMessage,
+    ModelRequest,
+    ToolCallPart,
+    ToolReturn,
+    ToolReturnPart,
+)
 from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
 
 from pagefile.engine import Conversation
@@ -36,6 +44,8 @@ class RunMemory:
     edge: FailOpen
     chat: Conversation
     run_id: str
+    #: That of the run which asked: this one, unless it goes on with one whose calls waited for an approval.
+    turn_id: str
     asked: Asked | None
     #: Tools that are not steps of a turn: ours, and those through which a model returns its output.
     apart: frozenset[str]
@@ -77,7 +87,11 @@ class RunMemory:
 
     async def complete(self, output: object, messages: Sequence[ModelMessage]) -> None:
         self._messages = messages
-        await self._finish("recording the answer", partial(self._completed, output))
+        if isinstance(output, DeferredToolRequests):
+            # The turn stays open: the run that brings the results goes on with it.
+            await self._finish("recording what was said", self._extended)
+        else:
+            await self._finish("recording the answer", partial(self._completed, output))
 
     async def abort(self) -> None:
         """The run was cancelled or failed: what it produced stays in the log."""
@@ -90,13 +104,17 @@ class RunMemory:
             await self._write_shielded(what, work, None)
 
     async def _begun(self) -> Turn:
-        return await begun(self.chat, cast("Asked", self.asked), self.run_id)
+        return await begun(self.chat, cast("Asked", self.asked), self.turn_id)
+
+    async def _extended(self) -> None:
+        if self.asked is not None:
+            await written(self.chat, await self._newest(), self._happened())
 
     async def _completed(self, output: object) -> None:
         answer = answer_text(output)
         if self.asked is None:
             if answer is not None:
-                await self.chat.record(assistant=answer, id=self.run_id)
+                await self.chat.record(assistant=answer, id=self.turn_id)
             return
         await completed(self.chat, await self._newest(), self._happened(), answer)
 
@@ -115,7 +133,7 @@ class RunMemory:
     def _happened(self) -> list[Happened]:
         """What happened in the run, with the tools' original results, including those not in any message yet."""
         known = dict(self._returned)
-        found = happened(self._messages, self.run_id, self.apart)
+        found = happened(self._messages, {self.turn_id, self.run_id}, self.apart)
         whole = [known.pop(_key(one), one) if isinstance(one, Returned) else one for one in found]
         return [*whole, *known.values()]
 

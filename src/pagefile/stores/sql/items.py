@@ -1,21 +1,28 @@
 """Items."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from pagefile.arrays import np
-from pagefile.errors import InvalidArgumentError
+from pagefile.errors import ConflictError, InvalidArgumentError
 from pagefile.ports import ItemKey, ItemStore, ItemVectors, ItemWrite, KeptItem, Namespace, StoredItem, Vector
-from pagefile.records import Scope, checked_text, utc
+from pagefile.records import JsonValue, Scope, checked_text, utc
 from pagefile.stores.encoding import field_values, from_json, moment, to_json
-from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, count, first, many
+from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, count, first, many, row
 
 #: For a list without a limit: SQLite has no NULL there, PostgreSQL nothing below zero.
 _ALL = 2**53
 
 
 class SqlItems(SqlPort, ItemStore):
-    async def write(self, scope: Scope, writes: Sequence[ItemWrite], *, now: datetime) -> None:
+    async def write(
+        self,
+        scope: Scope,
+        writes: Sequence[ItemWrite],
+        *,
+        now: datetime,
+        expected: Mapping[ItemKey, JsonValue] | None = None,
+    ) -> None:
         asked = _owner_values(scope, now)
         # The last write of a key counts. In a fixed order, so that two writers of the same keys do not deadlock.
         newest = {(one.namespace, one.key): one for one in writes}
@@ -31,10 +38,13 @@ class SqlItems(SqlPort, ItemStore):
         def play() -> Play[None]:
             # A new item must not inherit the creation time of an expired one.
             yield from count("items_sweep", asked)
+            if expected is not None:
+                yield from _check_expected(asked, expected)
             yield from many("item_remove", removed)
             yield from many("item_put", put)
 
-        await self._player.write(play)
+        # A retry of a write that took effect would not find the values it expects.
+        await self._player.write(play, again=expected is None)
 
     async def get(self, scope: Scope, keys: Sequence[ItemKey], *, now: datetime) -> list[StoredItem | None]:
         asked = [{**_owner_values(scope, now), **_key_values(key)} for key in keys]
@@ -111,6 +121,15 @@ class SqlItems(SqlPort, ItemStore):
             return new
 
         return await self._player.write(play)
+
+
+def _check_expected(asked: Values, expected: Mapping[ItemKey, JsonValue]) -> Play[None]:
+    # Otherwise two writers could both find that a key does not exist.
+    yield from row("items_lock", asked)
+    for key, value in sorted(expected.items(), key=lambda one: one[0]):
+        item = yield from first("item_get", {**asked, **_key_values(key)}, _item)
+        if (None if item is None else item.value) != value:
+            raise ConflictError("Somebody else changed this meanwhile: read it again, and repeat the change.")
 
 
 def _owner_values(scope: Scope, now: datetime) -> Values:

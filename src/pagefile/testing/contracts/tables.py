@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+import anyio
 import numpy as np
 
 from pagefile.errors import ConflictError, InvalidArgumentError, NotFoundError
@@ -235,6 +236,35 @@ class ItemStoreContract(Contract):
         for bad in (not_json, ItemWrite(("\0",), "b", 1), ItemWrite(NOTES, "\0", 1)):
             await refused(InvalidArgumentError, put(store, ItemWrite(NOTES, "a", 1), bad))
         assert await store.items.under(ADA, (), now=AT) == []
+
+    async def test_a_write_can_expect_what_it_replaces(self, store: Store) -> None:
+        """One of several that expect the same wins; the others write nothing."""
+        key = (NOTES, "a")
+
+        async def attempt(value: int, seen: int | None) -> bool:
+            writes = [ItemWrite(NOTES, "a", value), ItemWrite(NOTES, f"by {value}", value)]
+            try:
+                await store.items.write(ADA, writes, now=AT, expected={key: seen})
+            except ConflictError:
+                return False
+            return True
+
+        for seen in (None, 0):
+            won = list[bool]()
+
+            async def one(value: int, seen: int | None = seen, won: list[bool] = won) -> None:
+                won.append(await attempt(value, seen))
+
+            async with anyio.create_task_group() as group:
+                for value in range(1, 6):
+                    group.start_soon(one, value)
+            assert sorted(won) == [False] * 4 + [True]
+            await put(store, ItemWrite(NOTES, "a", 0))
+        # Two winners at most, each with its second item.
+        names = {item.key for item in await store.items.under(ADA, NOTES, now=AT)}
+        assert len(names) in {2, 3} and "a" in names
+        await put(store, ItemWrite(NOTES, "a", None))
+        await refused(ConflictError, store.items.write(ADA, [], now=AT, expected={key: 1}))
 
     async def test_a_prefix_is_one_of_whole_labels(self, store: Store) -> None:
         """Last updated first, then by namespace and key; limited if requested."""

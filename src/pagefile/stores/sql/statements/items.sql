@@ -12,6 +12,12 @@ tenant = :tenant AND user_id = :user
 -- fragment: items_within
 {items_of_user} AND namespace >= :prefix AND namespace < :beyond AND {items_living}
 
+-- name: items_lock
+-- Conditional writes of one user's items wait for each other.
+
+-- name: items_lock (postgres)
+SELECT pg_advisory_xact_lock(hashtextextended(:tenant || chr(31) || :user, 8))
+
 -- name: item_put
 INSERT INTO items (tenant, user_id, namespace, key, content, created, updated, expires, ttl_s, maker, dimension, data)
 VALUES (:tenant, :user, :namespace, :key, :content, :now, :now, :expires, :ttl_s, :maker, :dimension, :data)

@@ -1,0 +1,81 @@
+"""The routes of other vendors' memory APIs: a request is read, its handler called, and a failure told in the vendor's shape."""
+
+import json
+from typing import Any, cast
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import Receive, Send
+from starlette.types import Scope as AsgiScope
+
+from pagefile.compat.agent_memory import AgentMemory
+from pagefile.compat.api import Answer, Api, Asked, Refusal
+from pagefile.compat.mem0 import Mem0
+from pagefile.compat.memory_stores import MemoryStores
+from pagefile.errors import InvalidArgumentError, PagefileError
+from pagefile.records import DEFAULT_TENANT
+from pagefile.service.auth import open_memory, principal_of
+from pagefile.service.problems import problem_of
+
+_APIS: tuple[type[Api], ...] = (Mem0, AgentMemory, MemoryStores)
+
+
+class _Face:
+    """The endpoint of one vendor."""
+
+    def __init__(self, api: type[Api]) -> None:
+        self._api = api
+
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        try:
+            answer = await self._answered(request)
+        except Refusal as refusal:
+            problem = self._api.problem(refusal.status, str(refusal), refusal.kind)
+            answer = Answer(problem, refusal.status)
+        except PagefileError as error:
+            told = problem_of(error)
+            answer = Answer(self._api.problem(told.status, told.detail), told.status)
+        await self._response(answer)(scope, receive, send)
+
+    async def _answered(self, request: Request) -> Answer:
+        path = cast("str", request.scope["path"]).removeprefix(self._api.prefix)
+        found = self._api.found(request.method, path)
+        if found is None:
+            return Answer(self._api.problem(404, "There is no such route here."), 404)
+        handler, names = found
+        return await handler(await self._asked(request), **names)
+
+    async def _asked(self, request: Request) -> Asked:
+        principal, raw = principal_of(request), await request.body()
+        query = request.query_params
+        return Asked(
+            open_memory(request.app),
+            DEFAULT_TENANT if principal.tenant is None else principal.tenant,
+            principal.user,
+            principal.key_id,
+            dict(query),
+            {name: query.getlist(name) for name in query},
+            _read(raw) if raw else None,
+        )
+
+    def _response(self, answer: Answer) -> Response:
+        return JSONResponse(answer.body, answer.status)
+
+
+def _read(raw: bytes) -> Any:
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise InvalidArgumentError("The body is not JSON in UTF-8.") from error
+
+
+routes = [
+    route
+    for api in _APIS
+    for route in (
+        Route(api.prefix, _Face(api), name=api.__name__, include_in_schema=False),
+        Route(f"{api.prefix}/{{rest:path}}", _Face(api), name=api.__name__, include_in_schema=False),
+    )
+]
