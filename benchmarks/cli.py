@@ -215,7 +215,6 @@ def gateway(
 
 
 @app.command()
-<<<<<<< HEAD
 def model(
     *,
     url: Annotated[
@@ -235,7 +234,9 @@ def model(
     answers = gateway_model.read() if url is None else gateway_model.run(url, name, most=most, tell=warn)
     report = gateway_model.report([one for one in answers if one.model == name])
     _tell(report, report, as_json=as_json)
-=======
+
+
+@app.command()
 def vendors(
     *,
     folder: Annotated[
@@ -254,7 +255,6 @@ def vendors(
         show_vendors(report)
     if not report.ok:
         raise typer.Exit(1)
->>>>>>> main
 
 
 @app.command()
