@@ -89,6 +89,7 @@ async def carry(call: Call, edge: FailOpen, post: Post) -> AsyncGenerator[Head |
                 async for piece in response.pieces():
                     if out := call.reply.feed(piece, events=events):
                         yield out
+            call.reply.end_round()
             next_body: bytes | None = None
             with anyio.CancelScope(shield=True):
                 next_body = await edge.attempt("recording an answer", call.after_round, None, always=True)
@@ -129,6 +130,7 @@ def carry_blocking(call: Call, edge: FailOpen, post: BlockingPost) -> Generator[
                 for piece in response.pieces_now():
                     if out := call.reply.feed(piece, events=events):
                         yield out
+            call.reply.end_round()
             next_body = edge.attempt_blocking("recording an answer", call.after_round, None, always=True)
             next_body = next_body or call.next_without_memory()
             if next_body is None:

@@ -223,8 +223,11 @@ class Call:
     # -- after ----------------------------------------------------------------------------------------------------------
 
     async def after_round(self) -> bytes | None:
-        """What to send next if the model called our tools; None if the answer is complete, which is then in the log."""
-        ended = self.reply.end_round()
+        """What to send next if the model called our tools; None if the answer is complete, which is then in the log.
+
+        The round has ended before: this may be done beside the request, or later.
+        """
+        ended = self.reply.rounds[-1]
         if self.place is None:
             return None
         if ended.calls and not ended.foreign and ended.stop is not None and not self._exhausted:
