@@ -100,11 +100,12 @@ class SummariesReport:
 
     @property
     def groups(self) -> dict[str, Figures]:
-        """The figures by window, language and half, and of each window all together."""
+        """The figures by window, language and part, and of each window all together."""
         groups: dict[str, list[Summarised]] = {}
         for one in self.made:
             half = "kept" if one.dialogue.kept else "open"
-            for name in ("all", f"{one.dialogue.language}, {half}"):
+            part = one.dialogue.part.strip("_") if one.dialogue.blind else half
+            for name in ("all", f"{one.dialogue.language}, {part}"):
                 groups.setdefault(f"{one.window_tokens // 1000}k, {name}", []).append(one)
         return {name: Figures.of(group) for name, group in groups.items()}
 

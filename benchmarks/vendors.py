@@ -17,8 +17,8 @@ from pagefile.records import JsonObject, JsonValue
 
 HERE = Path(__file__).parent / "vendor_clients"
 #: What pip and npm install; the versions they found are told.
-PACKAGES = ("mem0ai", "agent-memory-client", "anthropic")
-NPM_PACKAGES = ("mem0ai",)
+PACKAGES = ("mem0ai", "agent-memory-client", "anthropic", "mcp")
+NPM_PACKAGES = ("mem0ai", "@modelcontextprotocol/server-memory")
 _TIMEOUT_S = 120
 
 
@@ -36,6 +36,7 @@ CLIENTS = (
     Client("mem0", "npm mem0ai", "mem0_node.mjs", "npm:mem0ai"),
     Client("redis agent-memory-server", "MemoryAPIClient", "agent_memory.py", "agent-memory-client"),
     Client("Anthropic Memory Stores", "Anthropic", "memory_stores.py", "anthropic"),
+    Client("MCP reference memory server", "mcp", "reference_memory.py", "mcp"),
 )
 
 
@@ -137,7 +138,12 @@ def _outcome(client: Client, folder: Path, python: str, node: str | None, url: s
         capture_output=True,
         text=True,
         timeout=_TIMEOUT_S,
-        env={**os.environ, "MEM0_TELEMETRY": "False", "PYTHONPATH": str(HERE)},
+        env={
+            **os.environ,
+            "MEM0_TELEMETRY": "False",
+            "PYTHONPATH": str(HERE),
+            "PAGEFILE_PYTHON": sys.executable,
+        },
         check=False,
     )
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"call"')]

@@ -15,7 +15,10 @@ Language = Literal["en", "zh"]
 #: Of every part one wording.
 Parts = tuple[tuple[str, ...], ...]
 
-_SENTENCE = re.compile(r"(?<=[。！？；])|(?<=[.!?;])\s+")
+#: Conversations that no weights are fitted to.
+FITTED_TO_NONE = ("_blind", "_fresh")
+
+_SENTENCE = re.compile(r"(?<=[。！？；])|(?<=[.!?;])(?<!Mr\.)(?<!Ms\.)(?<!Dr\.)(?<!Mrs\.)\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +46,13 @@ class Dialogue:
     gone: tuple[Overruled, ...]
     #: Whether it was written later, after the first ones had been looked at.
     kept: bool
-    #: Whether no weights are fitted to it.
-    blind: bool = False
+    #: The file it is in: "", "_later", or one of those that no weights are fitted to.
+    part: str = ""
+
+    @property
+    def blind(self) -> bool:
+        """Whether no weights are fitted to it."""
+        return self.part in FITTED_TO_NONE
 
     def missing(self, summary: str) -> list[str]:
         """What holds and is in no line of the summary."""
@@ -72,13 +80,13 @@ def dialogues() -> tuple[Dialogue, ...]:
 
 
 def _read(language: Language) -> Iterator[Dialogue]:
-    for name in (f"{language}.toml", f"{language}_later.toml", f"{language}_blind.toml"):
-        file = Path(__file__).with_name(name)
+    for part in ("", "_later", *FITTED_TO_NONE):
+        file = Path(__file__).with_name(f"{language}{part}.toml")
         for one in tomllib.loads(file.read_text("utf-8"))["dialogue"]:
-            yield _dialogue(one, language, blind=name.endswith("_blind.toml"))
+            yield _dialogue(one, language, part)
 
 
-def _dialogue(one: dict[str, Any], language: Language, *, blind: bool) -> Dialogue:
+def _dialogue(one: dict[str, Any], language: Language, part: str) -> Dialogue:
     said = one["talk"].strip().splitlines()
     users, answers = said[::2], said[1::2]
     if len(users) != len(answers) or not all(line.startswith("> ") for line in users):
@@ -92,7 +100,7 @@ def _dialogue(one: dict[str, Any], language: Language, *, blind: bool) -> Dialog
         tuple(map(_parts, one["holds"])),
         tuple(Overruled(_parts(told), tuple(by.split("|"))) for told, by in gone),
         one.get("kept", False),
-        blind,
+        part,
     )
 
 

@@ -112,7 +112,9 @@ def test_context_shows_the_window_and_why():
     window = pagefile("context", "门诊-1", "血压高能吃布洛芬吗？", "--json").json
     assert "血压高能吃布洛芬吗？" == window["messages"][-1]["content"]
     assert window["tokens"] <= window["budget"] == 16_000
-    assert {"current", "recent", "facts"} == {verdict["block"] for verdict in window["receipt"]["verdicts"]}
+    assert {"current", "recent", "facts", "today"} == {
+        verdict["block"] for verdict in window["receipt"]["verdicts"]
+    }
     assert 2 == len(pagefile("show", "门诊-1", "--json").json["turns"])
 
 

@@ -103,6 +103,21 @@ async def test_over_http():
         )
 
 
+async def test_allergies_that_were_set_over_http_are_in_every_prompt():
+    """In the window, however small, and in the text of the history."""
+    async with serving(Settings(url="memory://")) as client:
+        turn = {**HERE, "user": "你好", "assistant": "你好！"}
+        assert 201 == (await client.post("/v1/turns", json=turn)).status_code
+        body = {**HERE, "value": {"user_snapshot": {"allergies": ["青霉素"], "history": ["高血压"]}}}
+        assert (await client.put("/v1/session", json=body)).is_success
+        asked = {**HERE, "query": "我可以吃阿莫西林吗？", "window_tokens": 100}
+        window = (await client.post("/v1/context", json=asked)).json()
+        told = (await client.get("/v1/history", params=HERE)).text
+    for text in (window["messages"][0]["content"], told):
+        assert "过敏史: 青霉素" in text
+        assert "慢病史: 高血压" in text
+
+
 async def test_what_an_application_stored_may_be_sent_back():
     """Names that are not known but stored already are its own."""
     async with Memory.open("memory://") as memory:

@@ -55,7 +55,8 @@ async def test_a_turn_goes_in_and_a_window_comes_out(client):
         window_tokens=2000,
     )
     said = [(message["role"], message["content"]) for message in window["messages"]]
-    assert [("system", "Be careful."), ("user", "我对青霉素过敏。"), ("assistant", "已记录。")] == said[:3]
+    assert [("user", "我对青霉素过敏。"), ("assistant", "已记录。")] == said[1:3]
+    assert said[0][1].startswith("Be careful.\n\n今天是 20")
     assert said[-1][0] == "user"
     assert said[-1][1].endswith("我可以吃什么药？")
     assert 0 < window["tokens"] <= window["budget"] == 2000
@@ -74,7 +75,9 @@ async def test_a_window_in_every_shape(client):
     await answered(client, "/v1/turns", 201, **HERE, user="I like tea.", assistant="Noted.")
     ask = {**HERE, "query": "What do I like?", "instructions": "Be brief."}
     anthropic = await answered(client, "/v1/context", **ask, format="anthropic")
-    assert ("Be brief.", None) == (anthropic["system"], anthropic["text"])
+    told, today = anthropic["system"].split("\n\n")
+    assert ("Be brief.", None) == (told, anthropic["text"])
+    assert today.startswith("Today is ")
     assert ["user", "assistant", "user"] == [message["role"] for message in anthropic["messages"]]
     text = await answered(client, "/v1/context", **ask, format="text")
     assert (None, None) == (text["system"], text["messages"])
@@ -96,7 +99,7 @@ async def test_a_loop_with_tools(client):
     assert page in stepped["steps"][0]["result"]
 
     window = await answered(client, "/v1/context", **HERE, turn_id="t1")
-    assert ["user", "assistant", "tool"] == [message["role"] for message in window["messages"]]
+    assert ["system", "user", "assistant", "tool"] == [message["role"] for message in window["messages"]]
     assert bulky == window["messages"][-1]["content"], "the turn that fetched it sees it whole"
 
     done = await answered(client, "/v1/turns/complete", **HERE, turn_id="t1", assistant="少盐。")
@@ -151,7 +154,10 @@ async def test_checkpoint_and_reset(client):
     assert "SUMMARY_N" == window["mode"]
     await answered(client, "/v1/reset", 201, **HERE)
     window = await answered(client, "/v1/context", **HERE, query="nothing to do with it")
-    assert ("FULL_HISTORY", 1) == (window["mode"], len(window["messages"]))
+    assert ("FULL_HISTORY", ["system", "user"]) == (
+        window["mode"],
+        [one["role"] for one in window["messages"]],
+    )
     assert 3 == len((await listed(client, "/v1/turns", **HERE))["items"])
 
 

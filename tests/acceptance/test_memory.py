@@ -51,24 +51,31 @@ async def memory(open_memory):
 
 
 def contents(window):
-    return [message["content"] for message in window.messages]
+    """What the messages say, without the line that says what day it is."""
+    texts = [message["content"].removesuffix(window.parts.today).rstrip("\n") for message in window.messages]
+    return [text for text in texts if text]
 
 
 async def test_a_turn_goes_in_and_comes_out(memory):
     """The README's first lines."""
     chat = memory.conversation("conv-123", user_id="user-456")
     await chat.record(user="我最近感觉头晕，应该怎么办？", assistant="先量一下血压。")
+    now = datetime.now(UTC)
     window = await chat.context("我还有高血压，需要注意什么？")
     assert window.messages == [
+        {
+            "role": "system",
+            "content": f"今天是 {now:%Y-%m-%d} {'星期' + '一二三四五六日'[now.weekday()]}（UTC）。",
+        },
         {"role": "user", "content": "我最近感觉头晕，应该怎么办？"},
         {"role": "assistant", "content": "先量一下血压。"},
         {"role": "user", "content": "我还有高血压，需要注意什么？"},
     ]
     assert window.mode == "FULL_HISTORY"
-    assert window.as_text().splitlines()[0] == "用户: 我最近感觉头晕，应该怎么办？"
+    assert window.as_text().splitlines()[1] == "用户: 我最近感觉头晕，应该怎么办？"
     assert [message["role"] for message in window.for_anthropic()[1]] == ["user", "assistant", "user"]
     assert window.tokens <= window.budget == 16_000
-    assert [verdict.kept for verdict in window.receipt] == [True, True]
+    assert [verdict.block for verdict in window.receipt if verdict.kept] == ["current", "today", "recent"]
     assert window.ratio == window.tokens / 16_000
     assert not window.should_checkpoint
 
@@ -108,7 +115,8 @@ async def test_beginning_twice_with_one_id_is_beginning_once(memory):
     # Whoever comes back after a crash has a handle that knows of nothing.
     back = memory.conversation("c")
     assert await back.begin("血压多少算高？", id="m1") == turn
-    assert [message["role"] for message in (await back.context()).messages] == ["user", "assistant", "tool"]
+    roles = [message["role"] for message in (await back.context()).messages]
+    assert roles == ["system", "user", "assistant", "tool"]
     done = await back.complete(turn, "140/90 以上。")
     assert await back.begin("血压多少算高？", id="m1") == done
     assert contents(await back.context("谢谢"))[-2:] == ["140/90 以上。", "谢谢"]
@@ -150,11 +158,12 @@ async def test_an_open_turn_is_the_current_message_of_its_own_window_only(memory
     assert contents(others) == ["血压多少算高？\n[这条消息还在等待回答]", "另一个问题"]
     turn = await chat.step(turn, tool="search", input={"q": "高血压标准"}, result="140/90 mmHg")
     window = await chat.context()
-    assert [message["role"] for message in window.messages] == ["user", "assistant", "tool"]
-    assert window.messages[1]["tool_calls"][0]["id"] == window.messages[2]["tool_call_id"]
+    _, *messages = window.messages
+    assert [message["role"] for message in messages] == ["user", "assistant", "tool"]
+    assert messages[1]["tool_calls"][0]["id"] == messages[2]["tool_call_id"]
     done = await chat.complete(turn, "140/90 以上。")
     assert (done.status, done.seq, len(done.steps)) == ("done", 1, 1)
-    roles = [message["role"] for message in (await chat.context("谢谢")).messages]
+    roles = [message["role"] for message in (await chat.context("谢谢")).messages[1:]]
     assert roles == ["user", "assistant", "tool", "assistant", "user"]
 
 
@@ -447,7 +456,7 @@ async def test_calls_remember_the_windows_that_were_handed_out(memory):
     assert [call.id for call in calls] == [window.id for window in reversed(windows)]
     assert calls[0].query == "question 2"
     assert calls[0].tokens == windows[2].tokens
-    assert len(calls[0].receipt["verdicts"]) == 2
+    assert len(calls[0].receipt["verdicts"]) == 3
     page = await chat.calls(limit=2)
     assert [call.id for call in await chat.calls(limit=2, after=page.next)] == [windows[0].id]
 
@@ -524,9 +533,7 @@ async def test_export_and_import_carry_everything(face, open_memory, tmp_path):
             ] == before
             assert await copy.facts("u") == [fact]
             assert await there.load(turn.steps[0].page) == "页" * 20_000
-            assert (await copy.conversation("two").context("?")).messages == [
-                {"role": "user", "content": "?"}
-            ]
+            assert contents(await copy.conversation("two").context("?")) == ["?"]
 
 
 async def test_errors_inside_the_block_come_out_as_they_are(open_memory):

@@ -15,11 +15,12 @@ from .scans import (
     sources,
 )
 
-#: The only module that reads the process environment.
-ENVIRONMENT = {"settings/sources.py"}
+#: The only module that reads the process environment, and a script that runs without it and needs a key.
+ENVIRONMENT = {"settings/sources.py", "agents/hook.py"}
 
 #: Where a failure must not spread, and why. Each of these logs with a traceback or hands the failure on.
 BROAD_EXCEPTS: dict[str, str] = {
+    "agents/hook.py::main": "a script that a coding agent waits for: whatever fails there, it prints nothing and the agent goes on",
     "integrations/fail_open.py::FailOpen._contained": "the edge of a framework's hook: whatever fails there, the run goes on; it logs with traceback",
     "integrations/langgraph/nodes.py::retrieve_node": "whatever a user's retriever raises costs its block and never the answer; it logs with traceback, and the trace says so",
     "engine/engine.py::Engine.guarded": "the same, without a context manager for every window",
@@ -42,11 +43,13 @@ HIDDEN_IMPORTS: dict[str, str] = {
     "stores/registry.py::server_schema": "the extra postgres, which nobody needs who has a file",
     "cli/__init__.py::main": "most of a short command's time, and Ctrl-C is one line there too",
     "cli/app.py::_imported": "a command's module is imported once it is asked for",
+    "cli/mcp.py::_serving": "the extra mcp, which `pagefile --help` and the settings of clients do without",
     "cli/bench.py::_found": "the benchmarks of a checkout, which no wheel has",
     "cli/serve.py::_serve": "the extra service, and half a second that no other command needs",
     "cli/quickstart.py::_started": "the extra service, and half a second that no other command needs",
     "cli/serve.py::_checked": "the extra service, which is there once the server is",
     "service/chat_hooks.py::_imported": "a router or retriever that the settings name by its import path",
+    "service/mcp.py::McpSessions._run": "the extra mcp, and a second that most services never need",
     "service/app.py::_traces": "the extra otel, which nobody needs who makes no spans",
     "standalone/milvus_collection.py::_pymilvus": "the extra milvus, and three seconds that nobody needs who has no such client",
     "standalone/fact_injection.py::MemoryMiddleware.__new__": "a framework, asked for only where its agents are imported already",

@@ -36,6 +36,7 @@ LIMITS = {
     "rows of the log they read": 1.0,
     "context() of a long conversation": 1.3,
     "context() beside its bare queries": 3.0,
+    "session through Redis": 1.0,
     "GetShortMemory with Redis": 0.6,
     "QueryMemoryContext with Redis": 0.8,
     "GetShortMemory with Redis, both 1 ms away": 0.6,

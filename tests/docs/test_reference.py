@@ -131,4 +131,14 @@ def test_every_public_name(reference):
         if not path.name.startswith("_")
     }
     known = {name.rpartition(".")[2] for name in reference.MODULES}
-    assert {"fail_open", "recorder", "shortening", "tools"} == {Path(path).stem for path in modules} - known
+    assert {
+        "brought",
+        "claude_code",
+        "fail_open",
+        "memory_dumps",
+        "projects",
+        "recorder",
+        "shortening",
+        "tools",
+        "transcripts",
+    } == {Path(path).stem for path in modules} - known

@@ -22,6 +22,10 @@ OWN = "reads only what Pagefile itself wrote or ships"
 
 #: By place: the test that gives it bad input, or why none is needed.
 READERS: dict[str, str] = {
+    "agents/config_files.py::_parsed": "tests/mcp/test_install.py",
+    "agents/config_files.py::json_change": OWN,
+    "agents/hook.py::request_body": "tests/agents/test_hooks.py",
+    "agents/config_files.py::toml_change": "tests/mcp/test_install.py",
     "cli/measures.py::when": FILES,
     "client/transport.py::Caller._answered": "tests/acceptance/test_client.py",
     "client/transport.py::_problem": STREAMS,
@@ -35,9 +39,11 @@ READERS: dict[str, str] = {
     "engine/export_lines.py::_decoded": IMPORTS,
     "engine/importer.py::Reader.read": IMPORTS,
     "engine/importer.py::_check_header": IMPORTS,
-    "integrations/claude_agent/shapes.py::Transcript._take": "tests/integration/claude/test_transcript.py",
-    "integrations/imports.py::moment": DUMPS,
-    "integrations/imports.py::read_dump": DUMPS,
+    "integrations/claude_code/shapes.py::Transcript._take": "tests/integration/claude/test_transcript.py",
+    "integrations/brought.py::moment": DUMPS,
+    "integrations/imports.py::_read": DUMPS,
+    "integrations/imports.py::_read_lines": DUMPS,
+    "integrations/imports.py::_json": DUMPS,
     "integrations/recorder.py::as_json": MESSAGES,
     "models/extractors.py::_parsed": STREAMS,
     "schema.py::moment_from": FILES,

@@ -114,7 +114,7 @@ def _check_window(window, asked: str, placement: str) -> None:
 @heavy("claude")
 def test_what_a_session_is_told_is_whole_blocks():
     """The Claude integration tells only what is new, cut out of the memory block line by line."""
-    from pagefile.integrations.claude_agent.memory import unsaid
+    from pagefile.integrations.claude_code.hooks import unsaid
 
     facts = [f"- {escape(' '.join(text.split()))}" for text in ALL]
     memory = MemoryPart({"facts": tuple(facts), "episodes": tuple(facts)}, "zh")

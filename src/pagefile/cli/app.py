@@ -48,6 +48,9 @@ COMMANDS = {
     "facts": "facts:app",
     "archive": "archive:app",
     "keys": "keys:app",
+    "mcp": "mcp:app",
+    "wrap": "wrap:wrap",
+    "unwrap": "wrap:unwrap",
     "bench": "bench:app",
 }
 

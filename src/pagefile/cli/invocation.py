@@ -186,3 +186,15 @@ def confirm(action: str, *, otherwise: str) -> None:
     if not typer.confirm(f"{visible(action[:1].upper() + action[1:])}?", err=True):
         warn(otherwise)
         raise typer.Exit(1)
+
+
+def database_url(cli: Invocation) -> str:
+    """The database that clients are given: the one that is set, else one in the user's home, wherever they are started."""
+    found = cli.loaded(patient=False)
+    if found.origins["url"] == DEFAULT:
+        folder = Path.home() / ".pagefile"
+        folder.mkdir(exist_ok=True)
+        return str(folder / "pagefile.db")
+    url = found.settings.url
+    prefix = "sqlite:///"
+    return str(Path(url.removeprefix(prefix)).resolve()) if url.startswith(prefix) else url

@@ -1,22 +1,45 @@
 """`export` and `import`: a memory as JSON lines."""
 
 from codecs import BOM_UTF8
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
-import anyio
-from typer import Argument, Option
+from typer import Argument, BadParameter, Option
 
 from pagefile.cli.invocation import Invocation, command
 from pagefile.cli.measures import number, plural
 from pagefile.cli.options import UserId, in_conversation
-from pagefile.cli.progress import moving
+from pagefile.cli.progress import counting, moving
+from pagefile.engine import Memory
 from pagefile.errors import NotFoundError, TransferError
+from pagefile.integrations import memory_dumps, transcripts
 from pagefile.integrations.imports import read_dump, take_over
+from pagefile.integrations.transcripts import FOLDERS
+
+Source = Literal[
+    "pagefile",
+    "mem0",
+    "redis-agent-memory",
+    "langchain",
+    "ai-message",
+    "messages",
+    "episodes",
+    "sessions",
+    "claude-code",
+    "codex",
+    "chatgpt",
+    "claude",
+    "gemini",
+    "letta",
+    "zep",
+]
 
 _MARK = b'"pagefile-export"'
-_SAY_WHOSE = "If it is a dump of another memory, say of which: --from mem0 | redis-agent-memory | langchain | ai-message | messages | episodes | sessions."
+_SAY_WHOSE = (
+    "If it is a dump of another memory, say of which: --from " + " | ".join(get_args(Source)[1:]) + "."
+)
 
 
 @command()
@@ -42,32 +65,28 @@ def export(
 @command()
 def import_(
     cli: Invocation,
-    file: Annotated[Path, Argument(help="An export, or with --from a dump of another memory.")],
+    file: Annotated[
+        Path | None,
+        Argument(
+            help="An export, or with --from a dump of another memory; for claude-code, codex and gemini a folder, or nothing: "
+            "then it is where they keep their sessions."
+        ),
+    ] = None,
     *,
-    source: Annotated[
-        Literal[
-            "pagefile",
-            "mem0",
-            "redis-agent-memory",
-            "langchain",
-            "ai-message",
-            "messages",
-            "episodes",
-            "sessions",
-        ],
-        Option("--from", help="Which memory the dump is from."),
-    ] = "pagefile",
+    source: Annotated[Source, Option("--from", help="Which memory the dump is from.")] = "pagefile",
     conversation: Annotated[
         str | None, in_conversation(help="The conversation of messages that name none.")
     ] = None,
     user_id: Annotated[str | None, Option(help="The user, where the dump does not name one.")] = None,
 ) -> None:
-    """Read an export, or a dump of another memory; what already exists is left as it is."""
+    """Read an export, or a dump of another memory; what already exists is left as it is. Nothing leaves this machine."""
+    if source != "pagefile":
+        _take_over(cli, _files(file, source), source, user_id=user_id, conversation_id=conversation)
+        return
+    if file is None:
+        raise BadParameter("say which file to import")
     if not file.is_file():
         raise NotFoundError(f"There is no file {str(file)!r} to import.")
-    if source != "pagefile":
-        _take_over(cli, file, source, user_id=user_id, conversation_id=conversation)
-        return
     if conversation is not None or user_id is not None:
         raise TransferError(
             "An export already says whose it is: --conversation and --user-id go with --from."
@@ -82,15 +101,53 @@ def import_(
     cli.answer(counts, _counted("Imported", counts))
 
 
-def _take_over(cli: Invocation, file: Path, source: str, **whose: str | None) -> None:
-    brought = anyio.run(read_dump, file, source)
-    with moving(f"Importing {file.name}"):
-        counts = cli.run(
-            lambda memory: take_over(memory, brought, tenant=cli.tenant, **whose), must_exist=False
-        )
-    cli.answer({**counts, "left_out": brought.left_out}, _import_summary(counts, brought.left_out))
-    if not any(counts[kind] for kind in ("turn", "fact", "session", "known")):
-        raise TransferError(f"There is nothing in {file.name!r} that could be imported.")
+def _files(given: Path | None, source: str) -> list[Path]:
+    """The files to read: one, or those of a folder, oldest first."""
+    folder, pattern = FOLDERS.get(source, ("", "*.json"))
+    place = given
+    if place is None:
+        if not folder:
+            raise BadParameter(f"say which file to import: {source} has no folder of its own here")
+        place = Path.home() / folder
+    if place.is_file():
+        return [place]
+    found = [file for file in place.rglob(pattern) if file.is_file()] if place.is_dir() else []
+    if not found:
+        raise NotFoundError(f"There is nothing to import at {str(place)!r}: there is no {pattern} in it.")
+    return sorted(found, key=lambda file: (file.stat().st_mtime, str(file)))
+
+
+def _take_over(cli: Invocation, files: list[Path], source: str, **whose: str | None) -> None:
+    user = whose["user_id"]
+    if source in {**transcripts.FORMATS, **memory_dumps.FORMATS}:
+        # The user of the MCP server, unless one is named: what is imported can be recalled there.
+        whose["user_id"] = user or cli.settings.mcp.user_id
+    counts, left_out, seen = Counter[str](), Counter[str](), set[str]()
+    named = files[0].name if len(files) == 1 else f"{number(len(files))} files"
+
+    async def taken(memory: Memory, told: Callable[[int, int], None]) -> None:
+        for place, file in enumerate(files):
+            try:
+                brought = (await read_dump(file, source)).without(seen)
+            except TransferError:
+                if len(files) == 1:
+                    raise
+                left_out["files that cannot be read"] += 1
+                continue
+            brought = brought.of_user(user) if user and source in FOLDERS else brought
+            progress = told if len(files) == 1 else None
+            counts.update(await take_over(memory, brought, tenant=cli.tenant, progress=progress, **whose))
+            left_out.update(brought.left_out)
+            if progress is None:
+                told(place + 1, len(files))
+
+    with counting(f"Importing {named}") as told:
+        cli.run(lambda memory: taken(memory, told), must_exist=False)
+    done = {**dict.fromkeys(("turn", "fact", "session", "known", "rejected", "left_out"), 0), **counts}
+    done["left_out"] = sum(left_out.values())
+    cli.answer({**done, "left_out": dict(left_out)}, _import_summary(done, left_out))
+    if not any(done[kind] for kind in ("turn", "fact", "session", "known")):
+        raise TransferError(f"There is nothing in {named!r} that could be imported.")
 
 
 def _may_be_a_dump(file: Path) -> bool:

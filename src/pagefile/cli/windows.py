@@ -54,6 +54,7 @@ def context(
     language: Annotated[
         str | None, Option(metavar="auto|zh|en", help="Of what is written around the conversation.")
     ] = None,
+    timezone: Annotated[str | None, Option(help="Where the user is, such as Asia/Shanghai.")] = None,
     load: Annotated[
         list[str] | None, Option(metavar="UUID", help="Show this archived page in full; may be given again.")
     ] = None,
@@ -79,6 +80,7 @@ def context(
             instructions=instructions,
             load=load or (),
             language=arguments.one_of(language, arguments.LANGUAGES, "language"),
+            timezone=timezone,
         )
 
     window = cli.run(work, settings=cli.loaded(said).settings)

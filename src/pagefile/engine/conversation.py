@@ -227,6 +227,7 @@ class Conversation:
         placement: Placement | None = None,
         run: str | None = None,
         language: Choice | None = None,
+        timezone: str | None = None,
     ) -> Window:
         """The messages to send to the model, within one exact token budget, with the receipt.
 
@@ -242,7 +243,8 @@ class Conversation:
 
         `language` ("zh", "en", or "auto" for that of the conversation's first messages) is the language of what
         is written around the conversation: placeholders, the guide to them, labels. By default it is the
-        conversation's own, or else the setting.
+        conversation's own, or else the setting. So is the `timezone` ("Asia/Shanghai"), in which the window says what
+        day it is.
         """
         request = checks.Request(
             self._engine.settings,
@@ -261,7 +263,7 @@ class Conversation:
             language=language or self._desk.labels.language,
             project=self._desk.labels.project,
             agent=self._desk.agent,
-            timezone=self._desk.labels.timezone,
+            timezone=timezone or self._desk.labels.timezone,
         )
         return await make_window(self._engine, self._scope, request)
 

@@ -147,10 +147,7 @@ class _Assembly:
             project=request.project or view.head.project,
             agent=request.agent or view.head.agent,
         )
-        offered = [*await engine.offers(window_request)]
-        # What is recalled has its day beside it: a reader needs to know today's.
-        if {"episodes"} == {one.block for one in offered} & {"episodes", "now"}:
-            offered += engine.tier(History).now(window_request)
+        offered = await engine.offers(window_request)
         layout = Layout(request.placement, window_request.language)
         given = self._given(window_request)
         compiled = await self._compiled(view.head.scope, [*given, *offered], budget, layout)

@@ -18,10 +18,13 @@ class Added:
     system: str = ""
     #: In front of the user's message.
     memory: str = ""
+    #: The same where the provider holds the history, and gets nothing else of ours.
+    alone: str = ""
 
     @classmethod
     def of(cls, window: Window) -> "Added":
-        return cls(replace(window.parts, instructions="").system, window.parts.beside)
+        parts = window.parts
+        return cls(replace(parts, instructions="").system, parts.beside, parts.dated_memory.text)
 
 
 @dataclass(frozen=True, slots=True)

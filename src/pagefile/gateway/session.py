@@ -175,11 +175,11 @@ class Call:
     def _beside(self, talk: Talk, added: Added) -> Json:
         """Only the memory block: the provider holds the history."""
         *earlier, current = talk.exchanges
-        if not added.memory or current.rest:
+        if not added.alone or current.rest:
             return self.body
         before = [message for exchange in earlier for message in exchange.messages]
         first, *others = current.asked
-        asked = self.adapter.with_memory(first, added.memory)
+        asked = self.adapter.with_memory(first, added.alone)
         return self.adapter.with_messages(self.body, [*talk.preamble, *before, asked, *others])
 
     def _added(self, window: Window, place: Place) -> Added:

@@ -1,178 +1,47 @@
 """Imports from other memories: mem0, redis agent-memory-server, LangChain's histories, and the tables of short-term memory and conversation history.
 
 Each format has a pure reader from its API's JSON to `Brought`; `take_over` writes that with the public verbs, idempotently.
-None of the packages read from is required.
+None of the packages read from is required. What assistants and agents keep of their own is read by `transcripts`, Letta and Zep by `memory_dumps`.
 """
 
+import csv
+import io
 import json
-import math
+import re
+import zipfile
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
-from functools import partial
-from itertools import groupby
 from os import PathLike
+from pathlib import Path
 from typing import Any, Final, cast
-from uuid import NAMESPACE_URL, uuid5
 
-import anyio
+import anyio.to_thread
 
-from pagefile.engine import Conversation, Memory
-from pagefile.errors import InvalidArgumentError, NotFoundError, TransferError
+from pagefile.errors import TransferError
+from pagefile.integrations import memory_dumps, transcripts
+from pagefile.integrations.brought import (
+    Brought,
+    BroughtFact,
+    BroughtSession,
+    BroughtTurn,
+    Said,
+    facts_brought,
+    filled,
+    first_text,
+    items,
+    mapping,
+    moment,
+    named_turn,
+    take_over,
+    text,
+    turns_of,
+)
 from pagefile.integrations.recorder import Called
-from pagefile.records import CHECKPOINT_QUERY, MAX_ID_CHARS, JsonObject, JsonValue, utc
+from pagefile.records import CHECKPOINT_QUERY, JsonObject
 from pagefile.shapes.tool_arguments import read_arguments
 from pagefile.standalone.agent_memory import texts_in
 from pagefile.standalone.session import SESSION_KEY, SessionValue
-from pagefile.text.fact_ranking import fact_key
-
-#: The confidence of a fact that another memory's model extracted without rating it.
-EXTRACTED_CONFIDENCE = 0.8
-
-_ROLES = {
-    **dict.fromkeys(("user", "human"), "user"),
-    **dict.fromkeys(("assistant", "ai"), "assistant"),
-    **dict.fromkeys(("tool", "function"), "tool"),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class BroughtFact:
-    text: str
-    #: None: the user it is imported for.
-    user_id: str | None = None
-    at: datetime | None = None
-    category: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class BroughtTurn:
-    """One exchange; either side may be missing, not both."""
-
-    id: str
-    user: str | None
-    assistant: str | None
-    #: None: the conversation it is imported into.
-    conversation_id: str | None = None
-    user_id: str | None = None
-    steps: tuple[JsonObject, ...] = ()
-    at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class BroughtSession:
-    """What a session value says of the user and of what is being done: `user_snapshot` and `global_state`."""
-
-    conversation_id: str
-    user_id: str | None
-    value: Mapping[str, JsonObject]
-
-
-@dataclass(frozen=True, slots=True)
-class Brought:
-    """The contents of a dump, and what could not be imported."""
-
-    turns: tuple[BroughtTurn, ...] = ()
-    facts: tuple[BroughtFact, ...] = ()
-    sessions: tuple[BroughtSession, ...] = ()
-    #: What was left out and how often, in words: "system messages".
-    left_out: Mapping[str, int] = field(default_factory=dict[str, int])
-
-    def __add__(self, other: "Brought") -> "Brought":
-        left_out = Counter(self.left_out) + Counter(other.left_out)
-        return Brought(
-            self.turns + other.turns, self.facts + other.facts, self.sessions + other.sessions, dict(left_out)
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    role: str
-    text: str
-    id: str | None = None
-    calls: tuple[Called, ...] = ()
-    at: datetime | None = None
-    #: For a tool's result: the call it answers, and the tool's name if given.
-    call_id: str | None = None
-    tool: str | None = None
-
-
-def turns_of(messages: Iterable[Said], conversation_id: str | None, user_id: str | None) -> Brought:
-    """Groups messages into turns: each user message begins one, tool results become its steps, the rest its answer.
-
-    A turn is named after its first message, or after its position, so that importing again gives the same turns.
-    """
-    groups: list[tuple[str, list[Said]]] = []
-    left_out: Counter[str] = Counter()
-    for place, said in enumerate(messages):
-        role = _ROLES.get(said.role.lower())
-        if role is None:
-            left_out[f"{said.role or 'nameless'} messages"] += 1
-        elif role == "user" and not said.text:
-            left_out["messages without text"] += 1
-        elif role == "user" or not groups:
-            groups.append((_turn_id(said, f"{conversation_id}:{place}"), [replace(said, role=role)]))
-        else:
-            groups[-1][1].append(replace(said, role=role))
-    turns: list[BroughtTurn] = []
-    for turn_id, group in groups:
-        asked = group[0].text if group[0].role == "user" else None
-        answer = "\n\n".join(said.text for said in group if said.role == "assistant" and said.text) or None
-        steps = tuple(_steps(group))
-        if asked is None and answer is None:
-            left_out["tool results without a message"] += len(steps)
-        else:
-            turns.append(BroughtTurn(turn_id, asked, answer, conversation_id, user_id, steps, group[0].at))
-    return Brought(turns=tuple(turns), left_out=dict(left_out))
-
-
-def _steps(group: Iterable[Said]) -> Iterator[JsonObject]:
-    calls: dict[str | None, Called] = {}
-    for said in group:
-        if said.role == "tool":
-            call = calls.get(said.call_id) or Called(said.tool or "tool", None)
-            named = {"call_id": said.call_id} if said.call_id else {}
-            given = cast("JsonValue", call.input)
-            yield {"tool": said.tool or call.tool, "input": given, "result": said.text, **named}
-        calls |= {call.call_id: call for call in said.calls}
-
-
-def _turn_id(first: Said, otherwise: str) -> str:
-    if first.id is not None and len(first.id) <= MAX_ID_CHARS:
-        return first.id
-    return str(uuid5(NAMESPACE_URL, f"pagefile:moving:{first.id or otherwise}"))
-
-
-# -- reading arbitrary JSON -------------------------------------------------------------------------------------------
-
-
-def mapping(value: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
-
-
-def items(value: object) -> Sequence[object]:
-    return cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()
-
-
-def text(value: object) -> str | None:
-    return value.strip() if isinstance(value, str) and value.strip() else None
-
-
-def _first_text(values: Iterable[object]) -> str | None:
-    return next(filter(None, map(text, values)), None)
-
-
-def moment(value: object) -> datetime | None:
-    """A time in ISO 8601 or in seconds since 1970; UTC if it has no time zone."""
-    try:
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return datetime.fromtimestamp(value, UTC)
-        return utc(datetime.fromisoformat(value)) if isinstance(value, str) else None
-    except (ValueError, OverflowError, OSError):
-        return None
-
 
 # -- mem0 -------------------------------------------------------------------------------------------------------------
 
@@ -189,7 +58,7 @@ def from_mem0(data: object) -> Brought:
         )
     found = [one for raw in cast("list[object]", listed) for one in _mem0_memory(mapping(raw))]
     relations = items(mapping(cast("object", data)).get("relations"))
-    return _facts([*found, *("graph relations" for _ in relations)])
+    return facts_brought([*found, *("graph relations" for _ in relations)])
 
 
 def _mem0_memory(memory: Mapping[str, Any]) -> Iterator[BroughtFact | str]:
@@ -204,13 +73,7 @@ def _mem0_memory(memory: Mapping[str, Any]) -> Iterator[BroughtFact | str]:
             yield "expiry dates"
         named = [*items(memory.get("categories")), mapping(memory.get("metadata")).get("category")]
         user, at = text(memory.get("user_id")), moment(memory.get("created_at"))
-        yield BroughtFact(said, user, at, _first_text(named))
-
-
-def _facts(found: Sequence[BroughtFact | str]) -> Brought:
-    """The facts; a text says what was left out instead."""
-    left_out = Counter(one for one in found if isinstance(one, str))
-    return Brought(facts=tuple(one for one in found if isinstance(one, BroughtFact)), left_out=dict(left_out))
+        yield BroughtFact(said, user, at, first_text(named))
 
 
 # -- redis agent-memory-server ----------------------------------------------------------------------------------------
@@ -241,7 +104,9 @@ def _session(answer: Mapping[str, Any]) -> Brought:
         first = brought.turns[0].at if brought.turns else moment(answer.get("created_at"))
         before = BroughtTurn(f"{session}:context", None, summary, session, user, at=first)
         brought = Brought(turns=(before,)) + brought
-    return brought + _facts([_redis_memory(mapping(one), user) for one in items(answer.get("memories"))])
+    return brought + facts_brought(
+        [_redis_memory(mapping(one), user) for one in items(answer.get("memories"))]
+    )
 
 
 def _redis_memory(memory: Mapping[str, Any], user: str | None) -> BroughtFact | str:
@@ -250,7 +115,7 @@ def _redis_memory(memory: Mapping[str, Any], user: str | None) -> BroughtFact | 
         return "memories without text" if said is None else "copies of messages"
     # When it happened, else when it was learnt.
     at = moment(memory.get("event_date")) or moment(memory.get("created_at"))
-    category = _first_text(items(memory.get("topics")))
+    category = first_text(items(memory.get("topics")))
     return BroughtFact(said, text(memory.get("user_id")) or user, at, category)
 
 
@@ -318,8 +183,7 @@ def from_ai_message(data: object) -> Brought:
     """Rows of a table `ai_message` with a question and its answer each, oldest first; rows that mark a summary are left out."""
     turns: list[BroughtTurn] = []
     left_out: Counter[str] = Counter()
-    rows = sorted(map(mapping, items(data)), key=lambda row: str(row.get("create_time") or ""))
-    for place, row in enumerate(rows):
+    for place, row in enumerate(_rows(data, "create_time")):
         chat, asked, answer = (text(row.get(name)) for name in ("conversation_id", "query", "answer"))
         if asked == CHECKPOINT_QUERY:
             left_out["checkpoints, which are made again"] += 1
@@ -327,16 +191,15 @@ def from_ai_message(data: object) -> Brought:
             left_out["rows without text"] += 1
         else:
             first = Said("user", asked or "", text(row.get("message_id")))
-            name, at = _turn_id(first, f"{chat}:{place}"), moment(row.get("create_time"))
+            name, at = named_turn(first, f"{chat}:{place}"), moment(row.get("create_time"))
             turns.append(BroughtTurn(name, asked, answer, chat, text(row.get("create_by")), at=at))
     return Brought(turns=tuple(turns), left_out=dict(left_out))
 
 
 def from_messages(data: object) -> Brought:
     """Rows of a table of messages, one for each side: `conversation_id`, `role`, `content`, `created_at`, and perhaps `id`."""
-    rows = sorted(map(mapping, items(data)), key=lambda row: str(row.get("created_at") or ""))
     chats: dict[str | None, list[Said]] = {}
-    for row in rows:
+    for row in _rows(data, "created_at"):
         said = Said(
             str(row.get("role") or ""),
             text(row.get("content")) or "",
@@ -348,23 +211,28 @@ def from_messages(data: object) -> Brought:
 
 
 def from_episodes(data: object) -> Brought:
-    """Rows of a collection of episodes: `user_message`, `assistant_message`, `conversation_id`, `timestamp`, and perhaps `id`."""
-    rows = sorted(map(mapping, items(data)), key=lambda row: str(row.get("timestamp") or ""))
-    names = {
-        "message_id": "id",
-        "query": "user_message",
-        "answer": "assistant_message",
-        "create_time": "timestamp",
-    }
+    """Rows of a collection of episodes: `user_message`, `assistant_message`, `conversation_id`, `created_at` (or `timestamp`), and perhaps `id`."""
+    names = {"message_id": "id", "query": "user_message", "answer": "assistant_message"}
     return from_ai_message(
         [
             {
                 "conversation_id": row.get("conversation_id"),
+                "create_time": row.get("created_at") or row.get("timestamp"),
                 **{name: row.get(old) for name, old in names.items()},
             }
-            for row in rows
+            for row in map(mapping, items(data))
         ]
     )
+
+
+def _rows(data: object, when: str) -> list[Mapping[str, Any]]:
+    """The rows in the order of their times; one without a readable time stays behind the row before it."""
+    rows, at = [*map(mapping, items(data))], datetime.min.replace(tzinfo=UTC)
+    placed: list[datetime] = []
+    for row in rows:
+        at = moment(row.get(when)) or at
+        placed.append(at)
+    return [rows[place] for place in sorted(range(len(rows)), key=placed.__getitem__)]
 
 
 def from_sessions(data: object) -> Brought:
@@ -383,7 +251,7 @@ def from_sessions(data: object) -> Brought:
             continue
         said = len(session.message_context.window_messages)
         left_out["messages of sessions, which ai_message has"] += said
-        sections = {name: _filled(session.to_json()[name]) for name in ("user_snapshot", "global_state")}
+        sections = {name: filled(session.to_json()[name]) for name in ("user_snapshot", "global_state")}
         given = {name: section for name, section in sections.items() if section}
         found.append(
             BroughtSession(chat, session.meta.user_id or session.user_snapshot.user_id or None, given)
@@ -400,20 +268,6 @@ def _parsed(value: object) -> object:
         return None
 
 
-#: Fields stored elsewhere: the owner, and the older name of the shared entities.
-_SAID_ELSEWHERE = frozenset({"user_id", "entities"})
-
-
-def _filled(section: object) -> JsonObject:
-    """The fields of a section that say something."""
-    fields = mapping(section).items()
-    return {
-        name: value
-        for name, value in fields
-        if value not in (None, "", [], {}) and name not in _SAID_ELSEWHERE
-    }
-
-
 #: The reader for each format, by its name in `pagefile import --from`.
 FORMATS: Final[Mapping[str, Callable[[object], Brought]]] = {
     "mem0": from_mem0,
@@ -423,110 +277,91 @@ FORMATS: Final[Mapping[str, Callable[[object], Brought]]] = {
     "messages": from_messages,
     "episodes": from_episodes,
     "sessions": from_sessions,
+    **transcripts.FORMATS,
+    **memory_dumps.FORMATS,
 }
 
 
+#: Rows of a table, which databases also dump as CSV.
+_TABLES = frozenset({"ai-message", "messages", "episodes"})
+#: Files in an export that is a zip archive: the conversations of ChatGPT and Claude, the activity of Gemini, an agent of Letta.
+_IN_ARCHIVES = re.compile(r"(?:.*/)?(?:conversations[^/]*\.json|MyActivity\.json|[^/]+\.af)", re.ASCII)
+#: More than any export has, unpacked.
+_MAX_UNPACKED_BYTES = 4_000_000_000
+
+
 async def read_dump(path: str | PathLike[str], kind: str) -> Brought:
-    """The contents of a JSON file in one of the `FORMATS`."""
+    """The contents of a file in one of the `FORMATS`: JSON, one JSON object a line, or a zip archive with JSON in it; of a table also
+    CSV with a header.
+    """
     read = FORMATS.get(kind)
     if read is None:
         raise TransferError(f"There is no format {kind!r}: it is one of {', '.join(FORMATS)}.")
     try:
-        data: object = json.loads(await anyio.Path(path).read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise TransferError(f"Cannot read {str(path)!r} as JSON: {error}.") from error
-    return read(data)
+        return await anyio.to_thread.run_sync(_read, Path(path), read, kind in _TABLES)
+    except (
+        OSError,
+        ValueError,
+        RecursionError,
+        csv.Error,
+        zipfile.BadZipFile,
+        NotImplementedError,
+        RuntimeError,
+    ) as error:
+        if isinstance(error, TransferError):
+            raise
+        shapes = "JSON or JSON lines" + (", or CSV with a header" if kind in _TABLES else "")
+        raise TransferError(f"Cannot read {str(path)!r} as {shapes}: {error}.") from error
 
 
-async def take_over(
-    memory: Memory,
-    brought: Brought,
-    *,
-    user_id: str | None = None,
-    conversation_id: str | None = None,
-    tenant: str | None = None,
-) -> dict[str, int]:
-    """Record the turns, remember the facts and set the sessions; counts what was new, known, rejected or left out.
-
-    `user_id` and `conversation_id` are those of turns and facts that name none.
-    """
-    # Before anything is written: every record has a user and a conversation.
-    if conversation_id is None and any(turn.conversation_id is None for turn in brought.turns):
-        raise TransferError(
-            "These messages name no conversation: say which it is (conversation_id, --conversation)."
-        )
-    if user_id is None and any(fact.user_id is None for fact in brought.facts):
-        raise TransferError("Some of these memories name no user: say whose they are (user_id, --user-id).")
-    left_out = sum(brought.left_out.values())
-    counts = {"turn": 0, "fact": 0, "session": 0, "known": 0, "rejected": 0, "left_out": left_out}
-    by_conversation = sorted(brought.turns, key=lambda turn: turn.conversation_id or "")  # a stable sort
-    for name, group in groupby(by_conversation, key=lambda turn: turn.conversation_id):
-        turns = list(group)
-        whose = next((turn.user_id for turn in turns if turn.user_id), user_id)
-        chat = memory.conversation(name or conversation_id or "", user_id=whose, tenant=tenant)
-        await _record(chat, turns, counts)
-    for whose in dict.fromkeys(fact.user_id for fact in brought.facts):
-        # Oldest first, as they would have been remembered; those without a time last.
-        theirs = [fact for fact in brought.facts if fact.user_id == whose]
-        theirs.sort(key=lambda fact: math.inf if fact.at is None else fact.at.timestamp())
-        await _remember(memory, theirs, whose or user_id or "", tenant, counts)
-    for session in brought.sessions:
-        whose = session.user_id or user_id
-        chat = memory.conversation(session.conversation_id, user_id=whose, tenant=tenant)
-        await _put(chat, session, counts)
-    return counts
+def _read(path: Path, read: Callable[[object], Brought], is_table: bool) -> Brought:  # noqa: FBT001 - called in a thread
+    if path.suffix == ".jsonl":
+        return _read_lines(path, read)
+    if path.suffix != ".zip":
+        dump = path.read_text(encoding="utf-8-sig")
+        in_json = not is_table or dump.lstrip().startswith(("[", "{"))
+        return read(_json(dump) if in_json else _csv_rows(dump))
+    with zipfile.ZipFile(path) as archive:
+        found = [one for one in archive.infolist() if _IN_ARCHIVES.fullmatch(one.filename)]
+        if not found:
+            raise TransferError(f"There are no conversations in {str(path)!r}.")
+        if sum(one.file_size for one in found) > _MAX_UNPACKED_BYTES:
+            raise TransferError(
+                f"{str(path)!r} is too large to be unpacked in memory: unpack it, and import its files."
+            )
+        return sum((read(json.loads(archive.read(one).decode("utf-8-sig"))) for one in found), Brought())
 
 
-async def _put(chat: Conversation, session: BroughtSession, counts: dict[str, int]) -> None:
-    """Set the fields of a session that are empty here."""
-    there: Mapping[str, Any] = {}
-    with suppress(NotFoundError):
-        there = await chat.session() or {}
-    change: dict[str, JsonObject] = {}
-    for name, section in session.value.items():
-        known = _filled(there.get(name))
-        if new := {field: value for field, value in section.items() if field not in known}:
-            change[name] = new
-    there_already = set[str]() if change else {chat.id}
-    await _write("session", chat.id, partial(chat.put_session, change), there_already, counts)
-
-
-async def _record(chat: Conversation, turns: Iterable[BroughtTurn], counts: dict[str, int]) -> None:
-    known: set[str] = set()
-    after: int | str | None = 0
-    while after is not None:
-        listing = await chat.turns(after=after, limit=1000)
-        known |= {turn.id for turn in listing}
-        after = listing.next
-    for turn in turns:
-        record = partial(chat.record, turn.user, turn.assistant, steps=turn.steps, id=turn.id, at=turn.at)
-        await _write("turn", turn.id, record, known, counts)
-
-
-async def _write(
-    kind: str, key: str, write: Callable[[], Awaitable[object]], known: set[str], counts: dict[str, int]
-) -> None:
-    if key in known:
-        counts["known"] += 1
-        return
+def _json(dump: str) -> object:
+    """A JSON text, or a list of those of its lines."""
     try:
-        await write()
-    except InvalidArgumentError:
-        counts["rejected"] += 1
-    else:
-        known.add(key)
-        counts[kind] += 1
+        return json.loads(dump)
+    except ValueError:
+        lines = [line for line in dump.splitlines() if line.strip()]
+        if len(lines) < 2 or not lines[0].rstrip().endswith("}"):
+            raise
+        return [json.loads(line) for line in lines]
 
 
-async def _remember(
-    memory: Memory, facts: Iterable[BroughtFact], user_id: str, tenant: str | None, counts: dict[str, int]
-) -> None:
-    # Including retracted facts: importing again must not bring them back.
-    known = {fact_key(fact.text) for fact in await memory.facts(user_id, tenant, history=True)}
-    remember = partial(memory.remember, user_id=user_id, tenant=tenant, confidence=EXTRACTED_CONFIDENCE)
-    for fact in facts:
-        one = partial(remember, fact.text, category=fact.category, valid_from=fact.at)
-        await _write("fact", fact_key(fact.text), one, known, counts)
+def _csv_rows(dump: str) -> list[dict[str, str | None]]:
+    """The rows of a table as `COPY … TO … CSV HEADER` and the like write it."""
+    rows = [*csv.DictReader(io.StringIO(dump))]
+    if not rows or "conversation_id" not in rows[0]:
+        raise ValueError("its first line names no column conversation_id")
+    return rows
+
+
+def _read_lines(path: Path, read: Callable[[object], Brought]) -> Brought:
+    """Lines that are not JSON are left out: the last one may be half written."""
+    data: list[object] = []
+    damaged = 0
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        for line in file:
+            try:
+                data += [json.loads(line)] if line.strip() else []
+            except (ValueError, RecursionError):
+                damaged += 1
+    return read(data) + Brought(left_out={"damaged lines": damaged} if damaged else {})
 
 
 __all__ = [

@@ -113,7 +113,7 @@ class ToolCaller:
         answers = (await self.wording()).answers
         if not text:
             return answers["missing"].format(name="text")
-        fact = await self._fact(given, answers)
+        fact = await self.named_fact(given, answers)
         if isinstance(fact, str):
             return fact
         refuse_orders(text)
@@ -122,13 +122,13 @@ class ToolCaller:
 
     async def _retracted(self, given: str) -> str:
         answers = (await self.wording()).answers
-        fact = await self._fact(given, answers)
+        fact = await self.named_fact(given, answers)
         if isinstance(fact, str):
             return fact
         await self.memory.retract(fact.id, user_id=fact.scope.user, tenant=fact.scope.tenant)
         return answers["retracted"].format(text=fact.text)
 
-    async def _fact(self, given: str, answers: Mapping[str, str]) -> Fact | str:
+    async def named_fact(self, given: str, answers: Mapping[str, str]) -> Fact | str:
         """The fact that a model names by its id, the beginning of it or its exact words; else what to tell the model.
 
         One that is merely alike is never taken: "5 mg" is like "50 mg", and "allergic" like "not allergic".

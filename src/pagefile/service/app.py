@@ -18,7 +18,18 @@ from pagefile.engine.standard_tiers import chat_model
 from pagefile.errors import PagefileError
 from pagefile.inspector.start import filling
 from pagefile.integrations.prometheus import PrometheusMeter
-from pagefile.service import chat_turn, compat, exposure, gateway, inspector, reference, routes, transfer
+from pagefile.service import (
+    agent_hooks,
+    chat_turn,
+    compat,
+    exposure,
+    gateway,
+    inspector,
+    mcp,
+    reference,
+    routes,
+    transfer,
+)
 from pagefile.service.auth import AuthMiddleware, unguarded
 from pagefile.service.chat_hooks import ChatHooks
 from pagefile.service.idempotency import IdempotencyMiddleware
@@ -35,11 +46,11 @@ _ABOUT = (
 
 
 _BUSY = (routes.windows, routes.turns, routes.calls, chat_turn.routes, routes.archive, routes.conversations)
-_REST = (routes.facts, transfer.routes, routes.health, reference.routes, inspector.routes)
+_REST = (routes.facts, agent_hooks.routes, transfer.routes, routes.health, reference.routes, inspector.routes)
 #: Matched in this order, so the busiest come first.
 _ROUTES: list[BaseRoute] = [route for group in (*_BUSY, *_REST) for route in group.routes]
 #: The gateway's come last: they match every path of a provider's.
-_ALL_ROUTES = [*_ROUTES, *compat.routes, *gateway.routes]
+_ALL_ROUTES = [*_ROUTES, *mcp.routes, *compat.routes, *gateway.routes]
 
 
 class _Service(FastAPI):
@@ -74,6 +85,8 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
             await exposure.check_binding(service, memory.engine.store.keys)
             await anyio.to_thread.run_sync(transfer.remove_left_uploads)
             app.state.upstreams = await opened.enter_async_context(gateway.upstreams(memory, settings))
+            app.state.mcp = await opened.enter_async_context(mcp.opened(settings))
+            app.state.agents = agent_hooks.Agents(memory)
             app.state.memory = memory
             opened.callback(setattr, app.state, "memory", None)
             app.state.filling = await opened.enter_async_context(filling())
@@ -107,7 +120,9 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
         # Off by default: otherwise the framework reports to whichever collector the process has.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
-    app.state.memory = app.state.model = app.state.streams = app.state.upstreams = None
+    app.state.memory = app.state.model = app.state.streams = app.state.upstreams = app.state.mcp = (
+        app.state.agents
+    ) = None
     app.state.hooks = ChatHooks.of(settings.chat)
     app.state.settings = settings
     app.state.meter = PrometheusMeter(shared=metrics)

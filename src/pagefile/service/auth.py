@@ -47,6 +47,7 @@ TELLS_MORE = frozenset({"/", "/healthz"})
 #: Routes that name no tenant, and why that is safe: their responses expose no memory.
 FOR_EVERYBODY: Mapping[str, str] = {
     "/v1/{vendor:path}": "the gateway takes the tenant and the user from the key itself",
+    "/mcp": "the MCP server takes the tenant and the user from the key itself, and narrows each call to them",
     **dict.fromkeys(
         [path for face in FACES for path in (face, f"{face}/{{rest:path}}")],
         "the faces of other vendors take the tenant and the user from the key themselves",
@@ -239,8 +240,7 @@ def guarded(endpoint: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(endpoint)
     async def guard(request: Request, **given: Any) -> Any:
         principal = principal_of(request)
-        if principal.tenant is not None:
-            given = {name: await _narrowed(value, principal, request) for name, value in given.items()}
+        given = {name: await narrowed(value, principal, request.app) for name, value in given.items()}
         return await endpoint(request=request, **given)
 
     # Whether requests carry a tenant, explicitly or through the key.
@@ -263,17 +263,21 @@ def unguarded(app: FastAPI) -> Iterator[str]:
             yield path
 
 
-async def _narrowed(value: R, principal: Principal, request: Request) -> R:
+async def narrowed(value: R, principal: Principal, app: FastAPI) -> R:
     """The request with the key's tenant and user filled in. Another's is refused, whether or not it exists."""
-    if not isinstance(value, BaseModel) or "tenant" not in type(value).model_fields:
+    if (
+        principal.tenant is None
+        or not isinstance(value, BaseModel)
+        or "tenant" not in type(value).model_fields
+    ):
         return value
-    mine: dict[str, str] = {"tenant": _own(value, "tenant", cast("str", principal.tenant))}
+    mine: dict[str, str] = {"tenant": _own(value, "tenant", principal.tenant)}
     if principal.user is not None:
         if "user_id" not in type(value).model_fields:
             raise AccessError("This needs a key for the whole tenant; this key is for one user.")
         mine["user_id"] = _own(value, "user_id", principal.user)
         own = records.Scope(mine["tenant"], principal.user, getattr(value, "conversation_id", None))
-        if await is_anothers(open_memory(request.app), own):
+        if await is_anothers(open_memory(app), own):
             raise AccessError(NOT_YOURS)
     return cast("R", value.model_copy(update=mine))
 

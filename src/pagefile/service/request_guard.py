@@ -38,6 +38,8 @@ _SECURITY_HEADERS = (
     (b"x-frame-options", b"DENY"),
 )
 
+#: Where MCP is served. Its specification wants the origin checked of every request, also of those that only read.
+MCP = "/mcp"
 #: The one route whose body is spooled to disk and may be larger.
 UPLOAD = "/v1/import"
 
@@ -115,7 +117,7 @@ class RequestGuard:
             return to_problem("misdirected", _MISDIRECTED)
         if not _is_text(scope["query_string"]):
             return to_problem("invalid-query")
-        if scope["method"] in SAFE_METHODS:
+        if scope["method"] in SAFE_METHODS and scope["path"] != MCP:
             return None
         # Forms of our own pages also carry a token.
         form = urls.is_inspector(scope["path"])

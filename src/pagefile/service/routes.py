@@ -26,7 +26,6 @@ from pagefile.standalone import AgentApp, MemoryQueryRequest, tool_schemas
 from pagefile.verbs import Verb
 from pagefile.wire import requests as ask
 from pagefile.wire import responses as out
-from pagefile.wire.requests import behind, cursor_of
 from pagefile.wire.windows import ReplayOut, window_json
 
 #: As shown in responses and pages.
@@ -111,15 +110,6 @@ def _plain_route(
 
     route.__annotations__["asked"] = Annotated[verb.request, Query()] if verb.in_query else verb.request
     return route
-
-
-def _slice(
-    kind: type[out.Page[Any]], found: Sequence[Any], limit: int, place: Callable[[Any], object]
-) -> Response:
-    """The first items of a list; `place` says where to continue after an item."""
-    shown = found[:limit]
-    following = str(place(shown[-1])) if len(found) > limit else None
-    return written(kind.of(shown, following))
 
 
 # -- windows and recorded calls ------------------------------------------------------------------------------------------
@@ -282,7 +272,7 @@ async def _marks(
 ) -> Response:
     # Fetch one extra to know whether there are more.
     found = await chat_of(request, params).log(kind=kind, after=params.after, limit=params.limit + 1)
-    return _slice(page, list(found), params.limit, lambda entry: entry.seq)
+    return written(page.first(list(found), params.limit, lambda entry: entry.seq))
 
 
 _add(conversations, verbs.FORK, made="id")
@@ -296,17 +286,13 @@ facts = router("Facts and forgetting")
 @at_verb(facts, verbs.FACTS)
 async def listed_facts(request: Request, params: Annotated[ask.FactsParams, Query()]) -> Response:
     found = await open_memory(request.app).facts(**verbs.FACTS.arguments(params))
-    if params.after is not None:
-        # The fact may have left the list since, so paging continues after a point in time, not after a fact.
-        start = behind(params.after)
-        found = [fact for fact in found if (fact.recorded, fact.id) > start]
-    return _slice(out.Page[out.FactOut], found, params.limit, lambda fact: cursor_of(fact.recorded, fact.id))
+    return written(out.facts_page(found, params))
 
 
 @at_verb(facts, verbs.FACT_REVISIONS)
 async def revisions(request: Request, params: Annotated[ask.FactRevisionsParams, Query()]) -> Response:
     found = await open_memory(request.app).fact_revisions(**verbs.FACT_REVISIONS.arguments(params))
-    return _slice(out.Page[out.RevisionOut], found, params.limit, lambda revision: revision.number)
+    return written(out.Page[out.RevisionOut].first(found, params.limit, lambda revision: revision.number))
 
 
 _add(facts, verbs.REMEMBER, verbs.RETRACT, verbs.CORRECT, verbs.UNDO, verbs.IMPORT_FACTS, verbs.FORGET)

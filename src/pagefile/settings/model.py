@@ -253,6 +253,17 @@ class GatewaySettings(_Checked, prefix="gateway."):
 
 
 @dataclass(frozen=True, slots=True)
+class McpSettings(_Checked, prefix="mcp."):
+    """The Model Context Protocol: the server, and the proxy before other servers."""
+
+    #: Whose memory it is where neither the command, the request nor a key says so.
+    user_id: str = "me"
+    #: Results of other servers with more tokens are archived by the proxy, which answers with a placeholder and the
+    #: passages that fit the call.
+    max_result_tokens: Positive = 2_000
+
+
+@dataclass(frozen=True, slots=True)
 class ServiceSettings(_Checked, prefix="service."):
     """The HTTP service."""
 
@@ -357,6 +368,7 @@ class Settings(_Checked):
     chat: ChatSettings = field(default_factory=ChatSettings)
     service: ServiceSettings = field(default_factory=ServiceSettings)
     gateway: GatewaySettings = field(default_factory=GatewaySettings)
+    mcp: McpSettings = field(default_factory=McpSettings)
 
 
 #: Settings that had another name before, by that name: refused with the new one where people write settings, and

@@ -19,7 +19,8 @@ from pagefile.standalone.conversation_store import ConversationMessage, Conversa
 from pagefile.standalone.conversation_summarizer import WINDOW_MESSAGES, ConversationSummarizer
 from pagefile.standalone.episodic_memory import TOP_K, ConversationEpisodicMemory
 from pagefile.text.sentences import cut
-from pagefile.window.wording import Language
+from pagefile.window.turn_notes import today_line
+from pagefile.window.wording import ZH, Language
 
 MEMORY_HEADING = "长期记忆："
 SUMMARY_HEADING = "对话背景："
@@ -104,12 +105,16 @@ class ConversationHistory:
     async def build_prompt(
         self, conversation_id: str, question: str, *, system_message: str, memory_context: str | None = None
     ) -> list[PromptMessage]:
-        """All configured phases in one prompt."""
+        """All configured phases in one prompt; with any of them, what day it is."""
         context = await self.get_context(conversation_id)
         recent = context["recent_history"]
         history = [*await self._recalled(conversation_id, question, recent), *recent]
         head = (await self.store.view(await self.store.owned(conversation_id))).head
         zone = ZoneInfo(head.timezone or self.store.engine.settings.timezone)
+        if self.summarizer is not None or self.episodic_memory is not None:
+            # The baseline is the document's, word for word.
+            today = today_line(self.store.engine.clock.now().astimezone(zone), ZH)
+            system_message = f"{system_message}\n\n{today}"
         known = memory_context, context["summary"]
         return build_general_prompt(system_message, *known, history, question, zone=zone)
 

@@ -32,6 +32,9 @@ LIKELY = 0.2
 POSSIBLE = 0.03
 #: Factor for the probability of a statement that competes with a likelier one.
 _RIVAL = 0.5
+#: Words that begin with the same letters are the same word (PostgreSQL, Postgres).
+_STEM = 6
+_UNITS = {unit: name for name, units in _TABLE["units"].items() for unit in units}
 _KINDS = frozenset({"date", "weekday", "time", "frequency", "count", "measure", "number", "other"})
 _DIGITS = str.maketrans("一二三四五六七八九两", "1234567892")
 #: Ones, teens and tens, in the order of the table.
@@ -40,6 +43,10 @@ _NUMBER_WORDS = {
     for name, first, step in (("ones", 2, 1), ("teens", 10, 1), ("tens", 2, 10))
     for at, word in enumerate(_TABLE["parts"][name].split("|"))
 }
+_CLAUSE = re.compile(
+    r"[，;；]|,(?!\d)|\b(?:and|but) (?=(?:I|we|you|he|she|they|it|my|our|your|his|her|their|the)\b)"
+)
+_NONE: Mapping[int, int] = {}
 _QUESTION = ("?", "？")
 _MARK = "\0"
 
@@ -93,19 +100,22 @@ class _Read:
         )
 
 
-def successions(said: Sequence[Statement], known: int = 0) -> list[Succession]:
+def successions(
+    said: Sequence[Statement], known: int = 0, paired: Mapping[int, int] = _NONE
+) -> list[Succession]:
     """Of each turn the earlier statements that it probably overrules.
 
-    The first `known` statements were compared with each other before.
+    The first `known` statements were compared with each other before; of them only those that were `paired` then are compared.
     """
     compared: defaultdict[int, list[tuple[float, int, frozenset[str]]]] = defaultdict(list)
-    for old, new, found in comparisons(said, known):
+    for old, new, found in comparisons(said, known, paired):
         compared[new].append((_probability(found), old, _KINDS & found.keys()))
     return [
         Succession(old, new, chance)
         for new, olds in compared.items()
         for old, chance in sorted(_without_rivals(olds))
-        if chance >= POSSIBLE
+        # Who somebody is and what they must not be given seldom changes.
+        if chance >= (LIKELY if _pattern("lasting").search(said[old].text) else POSSIBLE)
     ]
 
 
@@ -117,22 +127,29 @@ def _without_rivals(olds: Sequence[tuple[float, int, frozenset[str]]]) -> Iterat
         yield old, chance * (_RIVAL if rival else 1.0)
 
 
-def comparisons(said: Sequence[Statement], known: int = 0) -> Iterator[tuple[int, int, dict[str, float]]]:
+def comparisons(
+    said: Sequence[Statement], known: int = 0, paired: Mapping[int, int] = _NONE
+) -> Iterator[tuple[int, int, dict[str, float]]]:
     """Each statement with the first sentence of each later turn that may be about the same, and what speaks for it."""
     read = [_Read.of(one.text, one.turn, one.answer) for one in said]
     turns: dict[int, list[int]] = {}
     for at, one in enumerate(said):
         if not one.text.rstrip().endswith(_QUESTION):
             turns.setdefault(one.turn, []).append(at)
+    wanted = frozenset(paired.values())
     words = [frozenset[str]().union(*(read[at].subject for at in ats)) for ats in turns.values()]
     spread = Counter(word for some in words for word in some)
     before: defaultdict[str, deque[int]] = defaultdict(lambda: deque(maxlen=_LOOK_BACK))
     for turn, ats in turns.items():
-        if ats[-1] >= known:
+        fresh = ats[-1] >= known
+        if fresh or ats[0] in wanted:
             new = _Read.of(" ".join(said[at].text for at in ats), turn, said[ats[-1]].answer)
-            newest = {kind: read[before[kind][-1]].turn for kind in new.values if before[kind]}
+            # Those that were paired are older than their place says.
+            placed = {kind: [at for at in before[kind] if at not in paired] for kind in new.values}
+            newest = {kind: read[some[-1]].turn for kind, some in placed.items() if some}
             for old in sorted({old for key in _keys(new) for old in before[key]}):
-                yield old, ats[0], _features(read[old], new, spread, newest)
+                if fresh or paired.get(old) == ats[0]:
+                    yield old, ats[0], _features(read[old], new, spread, newest)
         for at in ats:
             for key in _keys(read[at]):
                 before[key].append(at)
@@ -244,7 +261,7 @@ def _probability(found: Mapping[str, float]) -> float:
 
 def remaining(old: str, new: str) -> str:
     """What of an overruled sentence still holds: clauses with no value of a kind that the new one gives, and about something else."""
-    clauses = [clause.strip() for clause in re.split(r"[，;；]|,(?!\d)", old.rstrip("。.!！"))]
+    clauses = [clause.strip() for clause in _CLAUSE.split(old.rstrip("。.!！"))]
     about, kinds = _subject(new), {kind for kind, _ in _values(new)}
     kept = [
         clause
@@ -283,18 +300,26 @@ def _without_values(text: str) -> str:
 
 
 def _subject(text: str) -> frozenset[str]:
-    """What a text is about: its words without values and without those that say nothing of it."""
+    """What a text is about: its topics, and its words without values and without those that say nothing of it."""
+    topics = [f"@{name}" for name in _TABLE["topics"] if _topic(name).search(text)]
+    kin = [f"@{one}" for one in _pattern("kin").findall(text)]
     for _, pattern in _kinds():
-        text = pattern.sub(" ", text)
+        text = pattern.sub(_named, text)
     text = _pattern("empty").sub(" ", text)
-    words = terms(text, keep_stop_words_if_empty=False)
-    return frozenset(
-        word
-        for word in words
+    words = (
+        word[:_STEM]
+        for word in terms(text, keep_stop_words_if_empty=False)
         if word not in GENERAL_WORDS | ASKING_TERMS | _MEASURES
         and not _NO_SUBJECT.intersection(word)
         and not word.isdecimal()
     )
+    return frozenset((*words, *topics, *kin))
+
+
+def _named(value: re.Match[str]) -> str:
+    """What a value is of: things that are counted, and the name before a version."""
+    groups = value.groupdict()
+    return f" {groups.get('name') or groups.get('unit') or ''} "
 
 
 def _values(text: str) -> Iterator[tuple[str, str]]:
@@ -307,7 +332,8 @@ def _values(text: str) -> Iterator[tuple[str, str]]:
             name = f"code:{re.match('[A-Z]+', match.group())}" if kind == "code" else kind
             if kind == "version":
                 name = f"version:{match['name'].lower()[:6]}"
-            yield (f"{kind}:{'' if unit in _NO_UNITS else unit}" if kind == "number" else name), value
+            unit = "" if unit in _NO_UNITS or _pattern("empty").fullmatch(unit) else _UNITS.get(unit, unit)
+            yield (f"{kind}:{unit}" if kind == "number" else name), value
             rest += text[end : match.start()] + " "
             end = match.end()
         text = rest + text[end:]
@@ -317,6 +343,11 @@ def _values(text: str) -> Iterator[tuple[str, str]]:
 def _kinds() -> tuple[tuple[str, re.Pattern[str]], ...]:
     parts = _TABLE["parts"]
     return tuple((kind, re.compile(filled(form, parts))) for kind, form in _TABLE["values"])
+
+
+@cache
+def _topic(name: str) -> re.Pattern[str]:
+    return re.compile(_TABLE["topics"][name])
 
 
 @cache

@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from pagefile.text.corrections import CERTAIN, LIKELY, Statement, Succession, may_go, remaining, successions
+from pagefile.text.corrections import CERTAIN, LIKELY, Statement, may_go, remaining, successions
 from pagefile.text.sentences import Language, cut_to, is_cjk, sentences
 from pagefile.text.sentences import language as language_of
 from pagefile.text.tables import filled, table
@@ -65,6 +65,11 @@ _SPEAKERS = _USERS | _ASSISTANTS | frozenset({"system", "系统", "tool", "工�
 _NAMES = {"zh": {"user": "用户", "assistant": "助手", "system": "系统", "tool": "工具"}}
 #: Prefix of a statement that updates the one before it.
 _LATER = {"en": "Later: ", "zh": "后来："}
+#: Between statements that the same one may update.
+_JOINED = " / "
+_ENDS = "。.!！"
+#: Turns between a statement and one that is shown with it, as far as that is known afterwards.
+_APART = 4
 
 #: Weights of the parts of a sentence's score, relative to its centrality, which is 0 to 1.
 _FROM_USER = 0.5
@@ -104,6 +109,8 @@ class _Sentence(NamedTuple):
     anchors: int
     #: Whether it may supersede the sentence before it in its line.
     later: bool = False
+    #: How many sentences further in its line is the one that may supersede it; 0 if there is none.
+    until: int = 0
 
 
 def summarize(
@@ -149,13 +156,31 @@ def _read(texts: Sequence[tuple[str, str]]) -> list[_Sentence]:
     read: list[_Sentence] = []
     for source, (speaker, text) in enumerate(texts):
         whole = _Sentence("", speaker, source, opens=True, words=frozenset(), anchors=0)
+        before = 0
         for piece in sentences(text):
             spaced = re.sub(r"\s+", " ", piece).strip()
             bare = spaced.removeprefix(_LATER["en"]).removeprefix(_LATER["zh"])
-            some = _read_one(whole._replace(later=bare != spaced and not whole.opens), bare)
+            later = bare != spaced and not whole.opens
+            if later:
+                read[-before:] = _apart(read[-before:])
+            some = _read_one(whole._replace(later=later), bare)
             read += some
+            before = len(some)
             whole = whole._replace(opens=whole.opens and not some)
     return read
+
+
+def _ended(text: str) -> str:
+    """A part of a sentence as a sentence of its own: without an end it would be read together with the next one."""
+    return text if not text or text[-1] in f"{_ENDS}?？" else text + ("。" if is_cjk(text[-1]) else ".")
+
+
+def _apart(before: Sequence[_Sentence]) -> list[_Sentence]:
+    """The statements that a correction follows, one by one, as they were before they were joined."""
+    texts = [text for one in before for text in one.text.split(_JOINED)]
+    whole = before[0]
+    some = [one for text in texts for one in _read_one(whole, _ended(text))]
+    return [one._replace(until=len(some) - at) for at, one in enumerate(some)]
 
 
 def _read_one(whole: _Sentence, text: str) -> list[_Sentence]:
@@ -164,46 +189,83 @@ def _read_one(whole: _Sentence, text: str) -> list[_Sentence]:
     return [whole._replace(text=text, words=words, anchors=len(anchors(text)))] if words else []
 
 
+class _Links(NamedTuple):
+    """Which sentences may supersede which, by position in the pool."""
+
+    pool: Sequence[_Sentence]
+    #: Of each that may be superseded by what, and how likely; first the one it is left out for or shown with.
+    found: Mapping[int, Sequence[tuple[int, float]]]
+
+    def leaves(self, at: int) -> bool:
+        return at in self.found and may_go(self.pool[at].text, self.found[at][0][1])
+
+    def end(self, at: int) -> int:
+        """The last successor in a chain of possible corrections, which a sentence is shown before."""
+        while at in self.found and not self.leaves(at):
+            at = self.found[at][0][0]
+        return at
+
+    def follower(self, at: int) -> int:
+        """What a sentence is shown with that was shown with another before: with what holds now, if that is superseded too."""
+        other = at + self.pool[at].until
+        return self.end(self.found[other][0][0] if self.leaves(other) else other)
+
+    def rest(self, at: int) -> tuple[list[_Sentence], int]:
+        """What of a sentence that leaves still holds, and before which other it is shown; -1 if it is certain.
+
+        A sentence often says two things, and each is corrected by another.
+        """
+        text, doubt = self.pool[at].text, -1
+        for new, chance in self.found[at]:
+            if may_go(self.pool[at].text, chance):
+                text = remaining(text, self.pool[new].text)
+            elif doubt < 0:
+                doubt = self.end(new)
+        return _read_one(self.pool[at]._replace(later=False, until=0), _ended(text)), doubt
+
+
 def _current(pool: Sequence[_Sentence], *, known_below: int) -> list[_Sentence]:
     """Drops corrected statements and the replies to them; a possibly corrected one is followed by its correction."""
-    places = [at for at, sentence in enumerate(pool) if sentence.speaker.casefold() in _USERS]
-    known = sum(pool[at].source < known_below for at in places)
-    found = successions([_statement(pool, at) for at in places], known)
-    next_of = {places[old]: (places[new], chance) for old, new, chance in _first_of_each(found)}
-    answers = {pool[at].source + 1 for at in next_of}
+    links = _links(pool, known_below)
+    answers = {pool[at].source + 1 for at in links.found}
     earlier: defaultdict[int, list[_Sentence]] = defaultdict(list)
     kept: dict[int, list[_Sentence]] = {}
     for at, sentence in enumerate(pool):
-        if at not in next_of:
-            if sentence.speaker.casefold() in _USERS or sentence.source not in answers:
-                kept[at] = [sentence]
-            continue
-        new, chance = next_of[at]
-        if sentence.later:
-            # Drop what this sentence superseded: it is now superseded too.
-            kept.pop(at - 1, None)
-        if may_go(sentence.text, chance):
-            kept[at] = _read_one(sentence._replace(later=False), remaining(sentence.text, pool[new].text))
-        elif new not in next_of or chance < LIKELY or not may_go(sentence.text, 1.0):
-            earlier[_end_of(new, next_of, pool)].append(sentence)
+        if links.leaves(at):
+            rest, doubt = links.rest(at)
+            kept[at] = rest if doubt < 0 else []
+            earlier[doubt] += rest
+        elif at in links.found:
+            new, chance = links.found[at][0]
+            if new not in links.found or chance < LIKELY or not may_go(sentence.text, 1.0):
+                earlier[links.end(new)].append(sentence)
+        elif sentence.until:
+            earlier[links.follower(at)].append(sentence)
+        elif sentence.speaker.casefold() in _USERS or sentence.source not in answers:
+            kept[at] = [sentence._replace(later=False)]
     return [one for at, some in sorted(kept.items()) for one in _with_earlier(some, earlier[at])]
 
 
-def _end_of(at: int, next_of: Mapping[int, tuple[int, float]], pool: Sequence[_Sentence]) -> int:
-    """The last successor of a sentence in a chain of possible corrections, which it is shown before."""
-    while at in next_of and not may_go(pool[at].text, next_of[at][1]):
-        at = next_of[at][0]
-    return at
-
-
-def _first_of_each(found: Iterable[Succession]) -> list[Succession]:
-    """For each statement, the first that certainly supersedes it, else the likeliest."""
-    best: dict[int, Succession] = {}
-    for one in found:
-        other = best.get(one.old)
-        if other is None or (other.probability < CERTAIN and one.probability > other.probability):
-            best[one.old] = one
-    return list(best.values())
+def _links(pool: Sequence[_Sentence], known_below: int) -> _Links:
+    places = [at for at, sentence in enumerate(pool) if sentence.speaker.casefold() in _USERS]
+    known = sum(pool[at].source < known_below for at in places)
+    # What a user said in one go is one turn, whether or not an answer is left of it.
+    goes = [(pool[at].source, pool[at].until) for at in places]
+    # Those that were paired are in one line now, and were apart.
+    turns = {one: turn + (_APART if one[1] == 0 else 0) for turn, one in enumerate(dict.fromkeys(goes))}
+    said = [_statement(pool, at, turns[one]) for at, one in zip(places, goes, strict=True)]
+    paired = {at: at + pool[place].until for at, place in enumerate(places) if pool[place].until}
+    found: defaultdict[int, list[tuple[int, float]]] = defaultdict(list)
+    for old, new, chance in successions(said, known, paired):
+        found[places[old]].append((places[new], chance))
+    for at, some in found.items():
+        was = at + pool[at].until
+        certain = next((new for new, chance in some if chance >= CERTAIN and new != was), None)
+        # The first that certainly supersedes it, then the likeliest.
+        some.sort(key=lambda one: (one[0] != certain, -one[1]))
+        # What was not left out when more was known about it is not left out now.
+        some[:] = [(new, 0.0 if new == was else chance) for new, chance in some]
+    return _Links(pool, found)
 
 
 def _with_earlier(some: Sequence[_Sentence], earlier: Sequence[_Sentence]) -> list[_Sentence]:
@@ -212,20 +274,17 @@ def _with_earlier(some: Sequence[_Sentence], earlier: Sequence[_Sentence]) -> li
         return [*earlier, *some]
     first, text = some[0], earlier[0].text
     if len(earlier) > 1:
-        text = " / ".join(one.text.rstrip("。.!！") for one in earlier) + (
-            "。" if is_cjk(text[-2:-1]) else "."
-        )
+        text = _ended(_JOINED.join(one.text.rstrip(_ENDS) for one in earlier))
     return [*_read_one(first._replace(later=False), text), first._replace(later=True, opens=False), *some[1:]]
 
 
-def _statement(pool: Sequence[_Sentence], at: int) -> Statement:
+def _statement(pool: Sequence[_Sentence], at: int, turn: int) -> Statement:
     """A user's sentence; the last of a message carries the reply."""
     one, answer = pool[at], list[str]()
     if at + 1 < len(pool) and pool[at + 1].source == one.source + 1:
         said = (other for other in pool[at + 1 :] if other.source == one.source + 1)
         answer = [other.text for other in said if other.speaker.casefold() not in _USERS]
-    # Two texts per turn: convert to a turn index.
-    return Statement(one.text, (one.source + 1) // 2, " ".join(answer))
+    return Statement(one.text, turn, " ".join(answer))
 
 
 def _distinct(pool: Sequence[_Sentence]) -> list[_Sentence]:

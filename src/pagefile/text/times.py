@@ -59,6 +59,8 @@ class _Read(NamedTuple):
 def periods(text: str, today: date) -> tuple[list[Period], str]:
     """The periods a text names, relative to a day, and the text without the words that name them."""
     given = text
+    if not _hint().search(text):
+        return [], _MARK.sub(" ", given)
     text = _SPELLED_YEAR.sub(lambda year: year[0].translate(_SPELLED), _MARK.sub(" ", text))
     for form, usual in _usual():
         text = form.sub(usual, text)
@@ -93,6 +95,11 @@ def periods(text: str, today: date) -> tuple[list[Period], str]:
         text = pattern.sub(partial(related, name=name), text)
     found = [read[sign].period for sign in _MARK.findall(text)]
     return [one for one in found if one is not None], _MARK.sub(lambda sign: _left(read[sign[0]]), text)
+
+
+@cache
+def _hint() -> re.Pattern[str]:
+    return re.compile(_TABLE["hint"])
 
 
 def _each_year(years: _Match) -> str:

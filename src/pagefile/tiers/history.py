@@ -30,6 +30,7 @@ from pagefile.window.turn_notes import (
     is_large,
     now_line,
     status_line,
+    today_line,
     with_lines,
 )
 from pagefile.window.wording import ZH, Wording
@@ -183,7 +184,14 @@ class History(OwnTier):
         leaving = request.leaving
         for number, (turn, position) in enumerate(shown):
             block = "recent" if number >= recent_from else "older"
-            forms = await self._forms(turn, request, lines.get(turn.id, ""), recent=block == "recent")
+            turn = leaving.shortened(turn, self.counter.count)  # noqa: PLW2901 - what is shown of it
+            said_at = lines.get(turn.id, "")
+            forms = self._forms(turn, request, said_at)
+            if is_large(turn, request.window_tokens):
+                forms = (
+                    *forms,
+                    *await self._excerpts(turn, request, said_at, forms, recent=block == "recent"),
+                )
             note = leaving.note(turn.id, range(len(turn.steps))) if leaving.reasons else ""
             candidates.append(Candidate(turn.id, block, forms, position, note=note))
         unread = view.head.live_turns - len(view.turns)
@@ -195,27 +203,30 @@ class History(OwnTier):
         safety = self._text("safety", safety_text(view.profile, wording))
         told = (wording.guide, wording.guide_more) if self._needs_guide(request, candidates) else ()
         guide = self._text("guide", "\n\n".join(told))
-        about_time = request.at is not None and asks_for_time(request.query or "", request.at)
-        now = self.now(request) if lines or about_time else ()
-        return [*safety, *self._summary(request), *candidates, *guide, *now]
+        clock = self._clock(request, dated=bool(lines))
+        return [*safety, *self._summary(request), *candidates, *guide, *clock]
 
-    def now(self, request: WindowRequest) -> list[Candidate]:
-        """The day and the time, beside the question: where anything is dated, or the question is about a time."""
-        if request.at is None or not request.query:
+    def _clock(self, request: WindowRequest, *, dated: bool) -> list[Candidate]:
+        """The day; and beside the question the time, where turns carry theirs (`dated`) or the question is about a time."""
+        if (at := request.at) is None:
             return []
-        return self._text("now", now_line(request.at, request.wording))
+        today = self._text("today", today_line(at, request.wording))
+        if not request.query or not (dated or asks_for_time(request.query, at)):
+            return today
+        return [*today, *self._text("now", now_line(at, request.wording))]
 
-    async def _forms(
-        self, turn: Turn, request: WindowRequest, said_at: str, *, recent: bool
-    ) -> tuple[Form, ...]:
-        """The turn from its fullest form to its shortest; one that may not fit at all has its passages, too."""
+    def _forms(self, turn: Turn, request: WindowRequest, said_at: str) -> tuple[Form, ...]:
+        """The turn from its fullest form to its shortest."""
         count, wording = self.counter.count, request.wording
-        turn = request.leaving.shortened(turn, count)
+        shown = with_lines(turn, said_at, status_line(turn, wording), count)
+        return turn_forms(shown, request.pages, request.leaving.remains, count, wording, request.known_pages)
+
+    async def _excerpts(
+        self, turn: Turn, request: WindowRequest, said_at: str, forms: Sequence[Form], *, recent: bool
+    ) -> list[Form]:
+        """Shorter forms of a turn that may not fit at all: its passages."""
+        count, wording = self.counter.count, request.wording
         told = status_line(turn, wording)
-        shown = with_lines(turn, said_at, told, count)
-        forms = turn_forms(shown, request.pages, request.leaving.remains, count, wording, request.known_pages)
-        if not is_large(turn, request.window_tokens):
-            return forms
         # Further up, passages that change with the question would change the beginning of every prompt.
         query = (request.query or "") if recent else ""
 
@@ -225,7 +236,7 @@ class History(OwnTier):
             return [Form(one.tokens, shown_turn(one, _PASSAGES, {}), name=_PASSAGES) for one in lined]
 
         shorter = await off_loop(abridge, len(turn.text), THREAD_FROM_CHARS)
-        return (*forms, *(form for form in shorter if form.tokens < forms[-1].tokens))
+        return [form for form in shorter if form.tokens < forms[-1].tokens]
 
     def current(self, turn: Turn, request: WindowRequest) -> list[Candidate]:
         """The open turn as the current message of its own window, with its tool results so far."""
@@ -254,7 +265,7 @@ class History(OwnTier):
         abridged = any(turn.forms and turn.forms[-1].name == _PASSAGES for turn in turns)
         return bool(request.leaving.is_near or away or covered or abridged)
 
-    def _text(self, name: Literal["guide", "safety", "now"], text: str) -> list[Candidate]:
+    def _text(self, name: Literal["guide", "safety", "today", "now"], text: str) -> list[Candidate]:
         return [Candidate(name, name, (Form(self.counter.count(text), text=text),))] if text else []
 
     def _counted(self, turn: Turn) -> Turn:

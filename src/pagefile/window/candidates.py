@@ -86,6 +86,7 @@ Block = Literal[
     "current",
     "steps",
     "guide",
+    "today",
     "now",
     "recent",
     "corrections",
@@ -104,9 +105,9 @@ RANK: dict[Block, int] = {block: rank for rank, block in enumerate(PRIORITY)}
 #: Never cut: if these alone are too large, there is no window.
 REQUIRED: frozenset[Block] = frozenset({"instructions", "safety", "current"})
 #: Sections of the leading system message, in this order.
-SYSTEM: tuple[Block, ...] = ("instructions", "guide", "safety", "summary")
-#: Those with the authority of instructions, which need no tags.
-INSTRUCTIONS: tuple[Block, ...] = ("instructions", "guide")
+SYSTEM: tuple[Block, ...] = ("instructions", "guide", "safety", "summary", "today")
+#: Those that need no tags: no user wrote any of it.
+INSTRUCTIONS: tuple[Block, ...] = ("instructions", "guide", "today")
 #: Those that only convey what memory knows, each in its own tags.
 TAGGED: tuple[Block, ...] = ("safety", "summary")
 #: Sections of the `<memory>` block, in this order.

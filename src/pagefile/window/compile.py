@@ -95,7 +95,8 @@ class _Packing:
                     shared = blocks.SHARED_CAPS[block]
                     self.spent[shared] = self.spent.get(shared, 0) + _frame_cost(block, self.count)
                 self.framed.update(frames)
-                self.framed.add(_heading_key(candidate))
+                if candidate.heading:
+                    self.framed.add(_heading_key(candidate))
                 self._spend(block, form.tokens + heading)
                 return True
         whole_window = room == self.left - frame
@@ -105,10 +106,12 @@ class _Packing:
 
     def _unspent(self, block: Block) -> int:
         """What is left of the limits of a block."""
-        rooms = [self.budget.caps[one] - self.spent.get(one, 0) for one in _caps(block, self.budget)]
+        if not (capped := _caps(block, self.budget)):
+            return self.left
+        rooms = [self.budget.caps[one] - self.spent.get(one, 0) for one in capped]
         if block in blocks.SHARED_CAPS and block not in self.framed and len(rooms) > 1:
             rooms[-1] -= _frame_cost(block, self.count)
-        return min(rooms, default=self.left)
+        return min(rooms)
 
     def _spend(self, block: Block, tokens: int) -> None:
         for one in _caps(block, self.budget):
@@ -142,7 +145,10 @@ _FRAMES: dict[Block, tuple[str, ...]] = {
 
 def _caps(block: Block, budget: Budget) -> list[Block]:
     """The blocks whose limits hold for a block: its own, and the one it shares."""
-    return [one for one in (block, blocks.SHARED_CAPS.get(block)) if one is not None and one in budget.caps]
+    shared = blocks.SHARED_CAPS.get(block)
+    if shared is None:
+        return [block] if block in budget.caps else []
+    return [one for one in (block, shared) if one in budget.caps]
 
 
 def _heading_key(candidate: Candidate) -> str:
@@ -344,6 +350,7 @@ def _parts(packing: _Packing, kept: Sequence[Candidate], layout: Layout) -> Part
         guide="\n\n".join(texts.get("guide", ())),
         profile="\n".join(texts.get("safety", ())),
         summary="\n".join(texts.get("summary", ())),
+        today="\n".join(texts.get("today", ())),
         turns=tuple(_shown(packing, [c for c in kept if c.block in TURNS])),
         memory=MemoryPart({b: tuple(texts[b]) for b in blocks.MEMORY if b in texts}, layout.language),
         current=joined(running) if running else None,

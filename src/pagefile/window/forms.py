@@ -66,7 +66,7 @@ class Leaving:
 
     def shortened(self, turn: Turn, count: Count) -> Turn:
         """The turn with what remains of the arguments of its calls."""
-        if not any((turn.id, n) in self.inputs for n in range(len(turn.steps))):
+        if not self.inputs or not any((turn.id, n) in self.inputs for n in range(len(turn.steps))):
             return turn
         steps = tuple(
             measured_call(step, with_values(step.input, self.inputs[turn.id, n]), count)

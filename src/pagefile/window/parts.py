@@ -116,6 +116,8 @@ class Parts:
     #: Safety data of the user (allergies and the like).
     profile: str = ""
     summary: str = ""
+    #: What day it is for the user.
+    today: str = ""
     #: Earlier turns, oldest first.
     turns: tuple[ShownTurn, ...] = ()
     memory: MemoryPart = field(default_factory=MemoryPart)
@@ -133,12 +135,21 @@ class Parts:
         known = {"safety": self.profile, "summary": self.summary}
         tagged = [f"<{block}>\n{text}\n</{block}>" for block, text in known.items() if text]
         memory = self.memory.text if self.placement == "head" else ""
-        return "\n\n".join(text for text in (self.instructions, self.guide, *tagged, memory) if text)
+        return "\n\n".join(
+            text for text in (self.instructions, self.guide, *tagged, self.today, memory) if text
+        )
 
     @property
     def beside(self) -> str:
         """The memory block as a user message right before `current`; empty if it is in the system text."""
         return self.memory.text if self.placement == "tail" else ""
+
+    @property
+    def dated_memory(self) -> MemoryPart:
+        """The memory with the day in it, where the system text is not ours to send."""
+        if not self.today or self.memory.sections.get("now"):
+            return self.memory
+        return self.memory.with_section("now", [self.today])
 
     @property
     def media(self) -> tuple[Media, ...]:

@@ -83,7 +83,9 @@ def with_lines(turn: Turn, before: str, after: str, count: Count) -> Turn:
 
 def status_line(turn: Turn, wording: Wording) -> str:
     """That no answer came, or none yet."""
-    return {"done": "", "aborted": wording.unanswered, "open": wording.waiting}[turn.status]
+    if turn.status == "done":
+        return ""
+    return wording.unanswered if turn.status == "aborted" else wording.waiting
 
 
 # -- time --------------------------------------------------------------------------------------------------------------------
@@ -92,7 +94,9 @@ def status_line(turn: Turn, wording: Wording) -> str:
 LONG_PAUSE = timedelta(hours=6)
 #: Questions about the present time, besides those that name another one.
 _PRESENT = re.compile(
-    r"今天|几号|几点|星期几|周几|礼拜几|日期|多久|多少天|哪[天月年]|什么时候|何时|\b(?:today|when (?:did|was|were|is|do|does|will)|how long|how many (?:days|weeks|months|years)|(?:what|which) (?:day|date|time))\b",
+    r"今[天晚早]|现在|此刻|几号|几点|点[钟半]|小时|分钟|提醒|来得及|星期几|周几|礼拜几|日期|多久|多少天|哪[天月年]|什么时候|何时"
+    r"|\b(?:today|tonight|right now|this (?:morning|afternoon|evening)|o'clock|hours?|minutes?|remind\w*|"
+    r"when (?:did|was|were|is|do|does|will)|how long|how many (?:days|weeks|months|years)|(?:what|which) (?:day|date|time))\b",
     re.IGNORECASE,
 )
 _READ_CHARS = 500
@@ -127,6 +131,11 @@ def asks_for_time(query: str, now: datetime) -> bool:
 
 def now_line(now: datetime, wording: Wording) -> str:
     return f"{now:%Y-%m-%d %H:%M} {wording.days[now.weekday()]} {now.tzinfo}"
+
+
+def today_line(now: datetime, wording: Wording) -> str:
+    """The day without the time: it is part of the beginning of every prompt, which caches keep for minutes or hours."""
+    return wording.today.format(day=f"{now:%Y-%m-%d}", weekday=wording.days[now.weekday()], zone=now.tzinfo)
 
 
 # -- shorter forms -----------------------------------------------------------------------------------------------------------

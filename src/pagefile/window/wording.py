@@ -45,6 +45,8 @@ class Wording:
     unanswered: str
     waiting: str
     abridged: str
+    #: What day it is.
+    today: str
     #: From Monday to Sunday.
     days: Sequence[str]
     anchors: str

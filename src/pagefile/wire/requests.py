@@ -354,6 +354,8 @@ class AskContext(ConversationBody):
     placement: Literal["tail", "head"] | None = None
     language: Literal["auto", "zh", "en"] | None = None
     """The language of what is written around the conversation; by default what is set for it, or its own."""
+    timezone: Id | None = None
+    """Where the user is, such as Asia/Shanghai; by default what is set for the conversation."""
     format: Format = "openai"
     """The shape of the messages; "parts" for what they are made of."""
 
@@ -495,6 +497,14 @@ class CallTool(ConversationBody):
     """As the model wrote them."""
     turn_id: Id | None = None
     """The open turn of the call: what it loaded already counts against the window."""
+
+
+class AgentHook(ConversationBody):
+    """The input of a coding agent's hook; the conversation is the agent's session."""
+
+    agent: Literal["claude", "codex", "opencode"] = "claude"
+    project: Text = Field(min_length=1, description="The folder of the project, whose memory it is.")
+    input: dict[str, JsonValue]
 
 
 # -- facts ---------------------------------------------------------------------------------------------------------------

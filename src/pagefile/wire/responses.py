@@ -1,6 +1,6 @@
 """Response bodies: the records as `pagefile.record_json` prints them, lists of them, and what else is answered."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Generic, Literal, Self, TypeAlias, TypeVar, cast, get_args
 
 from pydantic import ConfigDict, Field
@@ -17,7 +17,7 @@ from pagefile.record_json import HitOut as HitOut
 from pagefile.record_json import PageHitOut as PageHitOut
 from pagefile.record_json import RevisionOut as RevisionOut
 from pagefile.schema import Answer, Mirror
-from pagefile.wire.requests import with_example
+from pagefile.wire.requests import FactsParams, behind, cursor_of, with_example
 
 T = TypeVar("T")
 #: The media type of an export.
@@ -36,6 +36,12 @@ class Page(Answer, Generic[T], use_attribute_docstrings=False):
         """The slice for a listing; for a plain list, `following` must be given."""
         more = found.next if isinstance(found, records.Listing) else following
         return cls(items=tuple(cls._item(one) for one in found), next=more)
+
+    @classmethod
+    def first(cls, found: Sequence[Any], limit: int, place: Callable[[Any], object]) -> Self:
+        """The first items of a list; `place` says where to continue after an item."""
+        shown = found[:limit]
+        return cls.of(shown, str(place(shown[-1])) if len(found) > limit else None)
 
     @classmethod
     def _item(cls, record: Any) -> Any:
@@ -264,6 +270,15 @@ class ToolAnswer(Alone):
 
 
 # -- facts -------------------------------------------------------------------------------------------------------------
+
+
+def facts_page(found: Sequence[records.Fact], asked: FactsParams) -> Page[FactOut]:
+    """The facts of a page."""
+    if asked.after is not None:
+        # The fact may have left the list since, so paging continues after a point in time, not after a fact.
+        start = behind(asked.after)
+        found = [fact for fact in found if (fact.recorded, fact.id) > start]
+    return Page[FactOut].first(found, asked.limit, lambda fact: cursor_of(fact.recorded, fact.id))
 
 
 class ImportedFactsOut(Answer):

@@ -70,6 +70,7 @@ class PartsOut(Answer):
     guide: str = Field(description="How to load archived results.")
     profile: str = Field(description="Safety data of the user.")
     summary: str
+    today: str = Field(description="What day it is for the user.")
     turns: tuple[ShownTurnOut, ...] = Field(description="Earlier turns, oldest first.")
     memory: MemoryPartOut
     current: ShownTurnOut | None = Field(description="The question, or the running turn.")

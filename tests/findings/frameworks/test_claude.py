@@ -135,7 +135,7 @@ async def test_a_structured_answer_is_the_turns_answer(memory, tmp_path):
     assert "Kyoto" in (turn.assistant or "")
 
 
-@still_open("frameworks-F15")
+@finding("frameworks-F15")
 async def test_a_saved_history_with_memory_in_it_is_named(memory, tmp_path):
     """Where the SDK's transcript keeps what memory told, the README says so beside its promise."""
     await memory.remember("The user is allergic to penicillin.", user_id="ada")

@@ -204,7 +204,7 @@ async def test_the_contents_are_fetched_once(memory, stub, options):
 
 async def test_a_wrong_shape_would_be_ignored(memory, stub, options, monkeypatch):
     """Why shapes matter: the same hook with a text instead of Bash's object, and the model reads the raw output."""
-    monkeypatch.setattr("pagefile.integrations.claude_agent.memory.retold", lambda _answer, text: [text])
+    monkeypatch.setattr("pagefile.integrations.claude_code.hooks.retold", lambda _answer, text: [text])
     claude = ClaudeMemory(memory, user_id="ada")
     await ask(claude.options(options), "use bash")
     assert "2222" in seen(agent_requests(stub)[-1])

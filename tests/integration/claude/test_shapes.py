@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.heavy import heavy, is_there
 
 if is_there("claude"):
-    from pagefile.integrations.claude_agent.shapes import result_text, retold
+    from pagefile.integrations.claude_code.shapes import result_text, retold
 
 pytestmark = heavy("claude")
 

@@ -5,7 +5,7 @@ import json
 from tests.heavy import heavy, is_there
 
 if is_there("claude"):
-    from pagefile.integrations.claude_agent.shapes import Transcript, pictured
+    from pagefile.integrations.claude_code.shapes import Transcript, pictured
 
 pytestmark = heavy("claude")
 

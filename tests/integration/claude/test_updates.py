@@ -3,11 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pagefile import Memory
 from pagefile.window.parts import MemoryPart
 from tests.heavy import heavy, is_there
 
 if is_there("claude"):
-    from pagefile.integrations.claude_agent.memory import unsaid
+    from pagefile.integrations.claude_code.hooks import unsaid
 
 pytestmark = heavy("claude")
 
@@ -69,3 +70,12 @@ def test_never_twice_and_never_too_much(rounds, most):
         for name in ("facts", "episodes", "memory"):
             assert text.count(f"<{name}>") == text.count(f"</{name}>") <= 1
     assert len(told) == len(set(told))
+
+
+async def test_the_day_is_said_once_a_day():
+    """The system text is the client's own here: the day comes with the first prompt of a day."""
+    async with Memory.open("memory://", embedder="none") as memory:
+        window = await memory.conversation("c").context("Hello")
+    said: set[str] = set()
+    assert window.parts.today in unsaid(window.parts.dated_memory, said, 1000)
+    assert "" == unsaid(window.parts.dated_memory, said, 1000)

@@ -166,12 +166,14 @@ async def test_who_is_meant_may_stand_in_the_context(memory):
 
 
 async def test_an_agent_without_tools(memory):
-    """Models that cannot call tools get none, and no word about them."""
+    """Models that cannot call tools get none, and no word about them: only the day."""
     model = Recorder(script=[AIMessage("Yes.")])
     agent = create_agent(model, [], middleware=[PagefileMiddleware(memory, offer_tools=False)])
     await agent.ainvoke(ask("one"), thread("t", "ada"))
     assert [] == model.offered
-    assert ["one"] == [m.text for m in model.calls[0]]
+    today, one = (m.text for m in model.calls[0])
+    assert today.startswith("Today is ")
+    assert "one" == one
 
 
 async def test_incognito(memory):

@@ -110,6 +110,29 @@ async def test_a_checkpointer_keeps_the_thread_and_repeats_nothing(memory, model
     assert ["一", "答：一", "二", "答：二", "三"] == [message.text for message in model.prompts[-1][1:]]
 
 
+async def test_the_prompt_says_the_day_of_the_conversations_time_zone(memory):
+    """Set with the conversation, by whoever writes to it."""
+    await memory.conversation("c", timezone="Pacific/Kiritimati").record("你好", "你好！")
+    model = Model()
+    graph = build_conversation_graph(memory, model=model)
+    await graph.ainvoke({"messages": [HumanMessage("几号？", id="t1")], "conversation_id": "c"})
+    assert "（Pacific/Kiritimati）" in model.prompts[0][0].text
+
+
+async def test_a_message_that_is_asked_again_has_both_answers(memory):
+    """As when an answer is regenerated: under the same id of the message, once each, and no run is lost to a conflict."""
+    graph = build_conversation_graph(
+        memory, model=Model("红的", "绿的", "绿的"), checkpointer=InMemorySaver()
+    )
+    config = {"configurable": {"thread_id": "1"}}
+    for _ in range(3):
+        asked = {"messages": [HumanMessage("什么颜色？", id="same")], "conversation_id": "c"}
+        state = await graph.ainvoke(asked, config)
+    assert "绿的" == state["messages"][-1].text
+    expected = [("done", "什么颜色？", "红的"), ("done", "什么颜色？", "绿的")]
+    assert expected == await the_log(memory, "c", user=None)
+
+
 async def test_debug_shows_the_prompt(memory, model):
     """And only debug does."""
     chat = ConversationChat(memory, model=model, system_message="SYS")
@@ -117,7 +140,9 @@ async def test_debug_shows_the_prompt(memory, model):
         events = await events_of(chat, request(debug=debug))
         (told,) = [event["told"] for event in events if event.get("node") == "generate"]
         assert debug == ("prompt" in told)
-    assert {"role": "system", "content": "SYS"} == (await _prompt(chat))[0]
+    told, today = (await _prompt(chat))[0]["content"].split("\n\n")
+    assert "SYS" == told
+    assert today.startswith("今天是 20")
 
 
 async def _prompt(chat):

@@ -187,3 +187,10 @@ async def test_a_placeholder_is_not_cut_for_a_result_without_a_page():
     texts = [part.content for part in found[-1].parts]
     assert short == texts[0]
     assert len(texts[1]) < 800
+
+
+async def test_every_request_says_the_day(memory):
+    """Among the instructions, where it stays the same all day."""
+    script = Script("好")
+    await script.agent(PagefileMemory(memory, user_id="ada", tools=False)).run("你好", conversation_id="c")
+    assert "今天是 20" in script.sent[0].instructions

@@ -32,6 +32,20 @@ async def test_another_program_reads_plain_json_at_the_document_s_key(cache, red
     assert {KEY, LABEL} == set(await redis.keys())
 
 
+async def test_a_read_is_one_question(cache, redis):
+    """One round trip for the value and its label, and nothing is written: a wire of a millisecond costs it once."""
+    await cache.put(CHAT, VALUE, version=1)
+    await redis.config_resetstat()
+    assert VALUE == (await cache.get(CHAT)).value
+    asked = {
+        name.removeprefix("cmdstat_"): one["calls"]
+        for name, one in (await redis.info("commandstats")).items()
+    }
+    assert {"mget": 1} == {
+        name: calls for name, calls in asked.items() if not name.startswith(("config", "info"))
+    }
+
+
 async def test_other_tenants_have_keys_of_their_own(cache, redis):
     """With the tenant's colons escaped."""
     await cache.put(Scope("a:b", "ada", "c:d"), VALUE, version=1)

@@ -44,7 +44,7 @@ async def _play(url, calls, window_tokens, several_turns):
         archive=RULES,
         window_tokens=window_tokens,
     )
-    numbers, results, last, last_step = count(), {}, None, 0
+    numbers, results, last, last_step, guided = count(), {}, None, 0, False
     async with Memory.open(url, settings=chosen) as memory, Memory.open(url, settings=chosen) as other:
         chat = memory.conversation("c", user_id="u")
         turn = await chat.begin("Look at the settings.")
@@ -58,9 +58,9 @@ async def _play(url, calls, window_tokens, several_turns):
             everything = all(verdict.kept for verdict in window.receipt)
             if last is not None and step == last_step and everything and not several_turns:
                 # The guide to what will leave comes once, before anything does.
-                added = window.messages[0]["role"] == "system" and last[0]["role"] != "system"
-                assert window.messages[added : added + len(last)] == last
-            last, last_step = window.messages, step if everything else -1
+                same_from = 1 if window.parts.guide and not guided else 0
+                assert window.messages[same_from : len(last)] == last[same_from:]
+            last, last_step, guided = window.messages, step if everything else -1, bool(window.parts.guide)
             again = await other.conversation("c", user_id="u").context(turn=turn)
             assert again.messages == window.messages
             for uuid in UUID.findall(str(window.messages)):

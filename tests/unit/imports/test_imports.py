@@ -274,7 +274,7 @@ async def test_whose_it_is_must_be_said(memory, brought, word):
         ("[" * 100_000, "mem0", "as JSON"),
         ("[" * 400 + "]" * 400, "redis-agent-memory", "not a dump of redis"),
         ("3", "mem0", "not a dump of mem0"),
-        ("{}", "zep", "no format 'zep'"),
+        ("{}", "nonsense", "no format 'nonsense'"),
     ],
 )
 async def test_files_that_are_none(tmp_path, text, kind, problem):
@@ -328,6 +328,62 @@ async def test_rows_of_ai_message_become_turns(memory):
     assert [("m1", "我头晕", "多休息"), ("m2", "我还头痛", "请测血压")] == [
         (turn.id, turn.user, turn.assistant) for turn in turns
     ]
+
+
+async def test_another_text_under_the_same_id_is_said_to_be_rejected(memory):
+    """It is not there already."""
+    counts = await take_over(memory, from_ai_message([ROWS[0], {**ROWS[0], "answer": "别的"}]))
+    assert (1, 0, 1) == (counts["turn"], counts["known"], counts["rejected"])
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        [999_999_999, 1_770_624_000],
+        ["999999999", "1770624000"],
+        [1_770_624_000_000, 1_770_624_060_000],
+        ["2026-02-09T09:00:00+08:00", "2026-02-09T02:00:00+00:00"],
+        ["2026-02-09 08:00:00", "no time"],
+    ],
+)
+def test_rows_come_in_the_order_of_their_times(times):
+    """Not of the letters they are written with; a row without a readable time stays behind the one before it."""
+    rows = [
+        {"message_id": str(n), "conversation_id": "c", "query": "问", "create_time": time}
+        for n, time in enumerate(times)
+    ]
+    given = rows if isinstance(times[1], str) and "no" in times[1] else rows[::-1]
+    assert ["0", "1"] == [turn.id for turn in from_ai_message(given).turns]
+
+
+def test_episodes_have_the_times_of_their_collection():
+    """`created_at`, in seconds."""
+    row = {
+        "id": "e",
+        "conversation_id": "c",
+        "user_message": "问",
+        "assistant_message": "答",
+        "created_at": 1_770_624_000,
+    }
+    (turn,) = from_episodes([row]).turns
+    assert datetime(2026, 2, 9, 8, tzinfo=UTC) == turn.at
+
+
+@pytest.mark.parametrize("kind", ["json", "lines", "csv"])
+async def test_a_table_is_read_as_a_database_dumps_it(tmp_path, kind):
+    """JSON, a JSON object a line, or CSV with a header."""
+    rows = [{"message_id": "m1", "conversation_id": "c", "query": "我头晕，\n怎么办", "answer": None}]
+    csv = 'message_id,conversation_id,query,answer\nm1,c,"我头晕，\n怎么办",\n'
+    texts = {"json": json.dumps(rows), "lines": "\n".join(map(json.dumps, rows * 2)), "csv": csv}
+    (tmp_path / "dump").write_text(texts[kind], encoding="utf-8")
+    turn, *_ = (await read_dump(tmp_path / "dump", "ai-message")).turns
+    assert ("m1", "c", "我头晕，\n怎么办", None) == (turn.id, turn.conversation_id, turn.user, turn.assistant)
+
+
+async def test_a_file_that_is_none_of_them_says_what_it_may_be(tmp_path):
+    (tmp_path / "dump").write_text("hello", encoding="utf-8")
+    with pytest.raises(TransferError, match="JSON or JSON lines, or CSV with a header"):
+        await read_dump(tmp_path / "dump", "ai-message")
 
 
 def test_messages_and_episodes_become_turns():

@@ -83,6 +83,50 @@ def test_a_summary_tells_what_holds():
     assert "user: I'm allergic to nuts.\nuser: The deposit went up, it is 750 euros now." == second
 
 
+def test_each_half_of_a_sentence_has_its_own_correction():
+    """Both are gone, although each was corrected by another message."""
+    said = [
+        ("user", "We rehearse on Tuesdays, in the old church hall."),
+        ("assistant", "Noted."),
+        ("user", "I bring the music stands."),
+        ("assistant", "Good."),
+        ("user", "The church hall has a leaking roof, so we go to the school gym instead."),
+        ("assistant", "The gym, fine."),
+        ("user", "Rehearsals are on Thursdays now."),
+        ("assistant", "Thursdays."),
+    ]
+    summary = summarize(said, limit=500)
+    assert "Tuesdays" not in summary
+    assert "old church hall" not in summary
+    assert "music stands" in summary
+    assert "school gym" in summary
+    assert "Thursdays" in summary
+
+
+def test_the_last_line_of_a_summary_is_corrected_by_the_first_new_message():
+    """Whether or not the lines of the summary have answers between them."""
+    for lines in ("用户: 过户约在15号。", "用户: 我叫石磊。\n用户: 过户约在15号。"):
+        assert "15" not in summarize([("user", "18号才能过户，系统在维护。")], limit=500, previous=lines)
+
+
+def test_statements_shown_together_are_corrected_one_by_one():
+    """A later message takes out the one that it corrects; the other stays with what it was shown with."""
+    previous = "user: The rent is 850 euros / Felix drives the van. Later: My colleague Ana drives the van."
+    summary = summarize([("user", "The rent will be 890 euros.")], limit=500, previous=previous)
+    assert "Felix drives the van. Later: My colleague Ana drives the van." in summary
+    assert "850" not in summary
+    assert "890" in summary
+
+
+def test_what_is_left_of_a_sentence_is_a_sentence():
+    """Else it would be read together with the one after it."""
+    said = [
+        ("user", "我住在滨江，健身房在公司楼下。"),
+        ("user", "公司楼下的健身房倒闭了，我换到了小区旁边。"),
+    ]
+    assert "我住在滨江。" in summarize(said, limit=500)
+
+
 def test_small_talk_has_no_line():
     """Neither the user's nor the assistant's."""
     said = [

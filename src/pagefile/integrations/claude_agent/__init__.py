@@ -11,6 +11,7 @@ try:
 except ImportError as error:
     raise MissingExtraError.of("claude", "The Claude Agent SDK integration") from error
 
-from pagefile.integrations.claude_agent.memory import CONTEXT_LIMIT, EXEMPT, ClaudeMemory
+from pagefile.integrations.claude_agent.memory import ClaudeMemory
+from pagefile.integrations.claude_code.hooks import CONTEXT_LIMIT, EXEMPT
 
 __all__ = ["CONTEXT_LIMIT", "EXEMPT", "ClaudeMemory"]

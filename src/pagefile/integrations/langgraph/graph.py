@@ -35,6 +35,7 @@ from pagefile.integrations.recorder import given_up
 from pagefile.integrations.tools import ToolCaller, memory_tool_schemas
 from pagefile.standalone.knowledge_base import Retriever, Router
 from pagefile.text.sentences import language
+from pagefile.window.turn_notes import today_line
 from pagefile.window.wording import WORDINGS, Language
 
 logger = logging.getLogger("pagefile")
@@ -135,7 +136,7 @@ class ConversationNodes:
             speech = chat_nodes.generating(
                 state,
                 model=self.model,
-                wording=self._wording(state),
+                wording=self._wording(state, await self._zone(state, reachable=reachable)),
                 callbacks=self.callbacks,
                 tools=self._tools(state) if self.tools and reachable else None,
                 blocking=blocking,
@@ -176,22 +177,37 @@ class ConversationNodes:
             raise found
         return found
 
-    def _wording(self, state: ConversationState) -> chat_nodes.Wording:
-        engine = self.edge.memory.engine
-        chosen = engine.settings.language
-        spoken: Language = language(question(state)) if chosen == "auto" else chosen
+    async def _zone(self, state: ConversationState, *, reachable: bool) -> ZoneInfo:
+        """Where the user is: as the conversation says, else the settings."""
+        usual, conversation = self.edge.memory.engine.settings.timezone, state.get("conversation_id")
+
+        async def read() -> str:
+            scope = await self.store.owned(conversation or "", state.get("user_id") or None)
+            return (await self.store.view(scope)).head.timezone or usual
+
+        known = (
+            await self.attempt("reading the time zone", read, usual) if reachable and conversation else usual
+        )
+        return ZoneInfo(known)
+
+    def _wording(self, state: ConversationState, zone: ZoneInfo) -> chat_nodes.Wording:
+        engine, spoken = self.edge.memory.engine, self._language(state)
+        today = today_line(engine.clock.now().astimezone(zone), WORDINGS[spoken])
         return chat_nodes.Wording(
-            self.system_message or _GREETING[spoken],
+            f"{self.system_message or _GREETING[spoken]}\n\n{today}",
             self.window_tokens or engine.settings.window_tokens,
             engine.counter.count,
             spoken,
-            ZoneInfo(engine.settings.timezone),
+            zone,
         )
 
+    def _language(self, state: ConversationState) -> Language:
+        chosen = self.edge.memory.engine.settings.language
+        return language(question(state)) if chosen == "auto" else chosen
+
     def _tools(self, state: ConversationState) -> chat_nodes.MemoryTools:
-        memory = self.edge.memory
-        wording = self._wording(state)
-        answers = WORDINGS[wording.language].answers
+        memory, spoken = self.edge.memory, self._language(state)
+        answers = WORDINGS[spoken].answers
 
         async def call(name: str, arguments: dict[str, Any]) -> str:
             chat = self.store.conversation(state.get("conversation_id", ""), state.get("user_id") or None)
@@ -201,7 +217,7 @@ class ConversationNodes:
             except PagefileError as error:
                 return await asking.refused(name, error)
 
-        return chat_nodes.MemoryTools(memory_tool_schemas(wording.language), call)
+        return chat_nodes.MemoryTools(memory_tool_schemas(spoken), call)
 
     def node(self, name: str) -> Runnable[ConversationState, ConversationState]:
         """One node for LangGraph, sync and async: its events go to the stream of mode `custom`."""

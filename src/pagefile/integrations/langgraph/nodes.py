@@ -9,7 +9,7 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from typing import Any, Protocol, TypeAlias, cast
-from uuid import uuid4
+from uuid import NAMESPACE_URL, uuid4, uuid5
 
 import anyio
 from langchain_core.language_models import BaseChatModel
@@ -412,7 +412,11 @@ async def persist_node(
             raise
         # The id of an earlier message, whose run failed and left it in the state.
         turn = await begun(chat, asked([human]), named)
-    turn = await completed(chat, turn, happened(since), said(answer).text)
+    text = said(answer).text
+    if turn.status == "aborted" or (turn.status == "done" and turn.assistant != text):
+        # Asked again under its id: a turn that is over does not change, so the new answer has one of its own.
+        turn = await begun(chat, asked([human]), str(uuid5(NAMESPACE_URL, f"{turn.id}\n{text}")))
+    turn = await completed(chat, turn, happened(since), text)
     if history is not None:
         _index_later(history, turn)
     told = {"turn_id": turn.id, "seq": turn.seq, "tokens": turn.tokens}

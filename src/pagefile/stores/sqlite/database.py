@@ -115,7 +115,7 @@ def _check_ours(connection: Connection, place: Place) -> None:
     if application != APPLICATION_ID and (application or tables or version):
         raise StoreCorruptError(
             f"{str(place.path)!r} is a SQLite database, but not one of Pagefile's: name another file. It was left untouched. "
-            "Rows of an ai_message or a messages table in it can be brought along: `pagefile import FILE.json --from ai-message`."
+            "Rows of an ai_message or a messages table in it can be brought along: `pagefile import FILE --from ai-message`."
         )
 
 

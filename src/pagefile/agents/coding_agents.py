@@ -1,0 +1,203 @@
+"""Coding agents: the hooks and the MCP server in their own settings, for one project."""
+
+import json
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+from pagefile.agents import hook
+from pagefile.agents.config_files import Change, json_change, text_change, with_entry, without_entry
+from pagefile.agents.mcp_clients import SERVER
+from pagefile.integrations.projects import project_user
+from pagefile.shapes.skeleton import as_list, as_object
+
+AgentName = Literal["claude", "codex", "opencode"]
+
+_HOOK = str(Path(hook.__file__).resolve())
+#: What an agent waits for a hook at most, in seconds; ours ends long before.
+_TIMEOUT_S = 5
+
+
+@dataclass(frozen=True, slots=True)
+class CodingAgent:
+    title: str
+    #: The events whose hooks it is given, each with the tools it is for; empty for events without tools.
+    events: Mapping[str, str]
+    changes: Callable[["CodingAgent", Path, str, Sequence[str]], list[Change]]
+    taken_back: Callable[["CodingAgent", Path], list[Change]]
+
+    def with_hooks(self, settings: Mapping[str, Any], command: str) -> dict[str, Any]:
+        """The settings with our hooks behind those that are there."""
+        hooks = dict(as_object(settings.get("hooks")) or {})
+        entry = {"hooks": [{"type": "command", "command": command, "timeout": _TIMEOUT_S}]}
+        for event, matcher in self.events.items():
+            others = [one for one in as_list(hooks.get(event)) or () if not _is_ours(one)]
+            hooks[event] = [*others, {**({"matcher": matcher} if matcher else {}), **entry}]
+        return {**settings, "hooks": hooks}
+
+    def without_hooks(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings without our hooks."""
+        hooks = dict(as_object(settings.get("hooks")) or {})
+        for event in list(hooks):
+            others = [one for one in as_list(hooks[event]) or () if not _is_ours(one)]
+            hooks = (
+                {**hooks, event: others} if others else {name: hooks[name] for name in hooks if name != event}
+            )
+        rest = {name: value for name, value in settings.items() if name != "hooks"}
+        return {**rest, "hooks": hooks} if hooks else rest
+
+
+def _is_ours(entry: object) -> bool:
+    inner = as_list((as_object(entry) or {}).get("hooks")) or ()
+    return any(_HOOK in str((as_object(one) or {}).get("command")) for one in inner)
+
+
+def hook_command(url: str, agent: AgentName, project: Path, deadline: Sequence[str]) -> str:
+    """The command of a hook: this Python without anything that takes time to start."""
+    return shlex.join([sys.executable, "-I", "-S", _HOOK, url, agent, str(project), *deadline])
+
+
+# -- Claude Code ------------------------------------------------------------------------------------------------------
+
+#: Raised, because Claude Code would otherwise cut long output, or move it to a file, before a hook sees it.
+_OUTPUT_LIMITS = {"MAX_MCP_OUTPUT_TOKENS": "10000000", "BASH_MAX_OUTPUT_LENGTH": "150000"}
+_ALLOWED = "enabledMcpjsonServers"
+
+
+def _claude_changes(agent: CodingAgent, project: Path, url: str, deadline: Sequence[str]) -> list[Change]:
+    own, shared = project / ".claude" / "settings.local.json", project / ".mcp.json"
+    command = hook_command(url, "claude", project, deadline)
+
+    def settings(found: dict[str, Any]) -> dict[str, Any]:
+        found = agent.with_hooks(found, command)
+        for name, value in _OUTPUT_LIMITS.items():
+            # One's own limits stay.
+            if name not in (as_object(found.get("env")) or {}):
+                found = with_entry(found, ("env", name), value, own)
+        allowed = [*(as_list(found.get(_ALLOWED)) or ())]
+        return {**found, _ALLOWED: allowed if SERVER in allowed else [*allowed, SERVER]}
+
+    server = {
+        "type": "http",
+        "url": f"{url.rstrip('/')}/mcp",
+        "headers": {"X-Pagefile-User": project_user(project)},
+    }
+    return [
+        json_change(own, settings),
+        json_change(shared, lambda found: with_entry(found, ("mcpServers", SERVER), server, shared)),
+    ]
+
+
+def _claude_taken_back(agent: CodingAgent, project: Path) -> list[Change]:
+    def settings(found: dict[str, Any]) -> dict[str, Any]:
+        found = agent.without_hooks(found)
+        for name, value in _OUTPUT_LIMITS.items():
+            if (as_object(found.get("env")) or {}).get(name) == value:
+                found = without_entry(found, ("env", name))
+        allowed = [one for one in as_list(found.get(_ALLOWED)) or () if one != SERVER]
+        rest = {name: value for name, value in found.items() if name != _ALLOWED}
+        return {**rest, _ALLOWED: allowed} if allowed else rest
+
+    return [
+        json_change(project / ".claude" / "settings.local.json", settings),
+        json_change(project / ".mcp.json", lambda found: without_entry(found, ("mcpServers", SERVER))),
+    ]
+
+
+def plugin_files(url: str, db: str) -> dict[str, str]:
+    """A plug-in folder for Claude Code, by the paths in it: hooks, the MCP server and a skill, for every project, each apart."""
+    # The folder in which a session began: that of its input changes as it goes on.
+    command = shlex.join([sys.executable, "-I", "-S", _HOOK, url, "claude"]) + ' "$CLAUDE_PROJECT_DIR"'
+    about = {
+        "name": SERVER,
+        "version": version("pagefile"),
+        "description": "Memory for each project: what was said comes back, bulky output is paged.",
+        "license": "Apache-2.0",
+    }
+    server = {"command": sys.executable, "args": ["-m", "pagefile", "mcp", "--db", db, "--project", "."]}
+    skill = files("pagefile.agents").joinpath("claude_plugin", "skills", "memory", "SKILL.md")
+    return {
+        ".claude-plugin/plugin.json": _json(about),
+        "hooks/hooks.json": _json(AGENTS["claude"].with_hooks({}, command)),
+        ".mcp.json": _json({"mcpServers": {SERVER: server}}),
+        "skills/memory/SKILL.md": skill.read_text(encoding="utf-8"),
+    }
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+
+
+# -- Codex ------------------------------------------------------------------------------------------------------------
+
+
+def _codex_file(project: Path) -> Path:
+    return project / ".codex" / "hooks.json"
+
+
+def _codex_changes(agent: CodingAgent, project: Path, url: str, deadline: Sequence[str]) -> list[Change]:
+    command = hook_command(url, "codex", project, deadline)
+    return [json_change(_codex_file(project), lambda found: agent.with_hooks(found, command))]
+
+
+def _codex_taken_back(agent: CodingAgent, project: Path) -> list[Change]:
+    return [json_change(_codex_file(project), agent.without_hooks)]
+
+
+# -- OpenCode ---------------------------------------------------------------------------------------------------------
+
+_OPENCODE_DEADLINE_S = 0.25
+
+
+def _opencode_changes(agent: CodingAgent, project: Path, url: str, deadline: Sequence[str]) -> list[Change]:
+    deadline_s = float(deadline[0]) if deadline else _OPENCODE_DEADLINE_S
+    settings = {"url": url.rstrip("/"), "project": str(project), "deadline_ms": round(deadline_s * 1000)}
+    template = files("pagefile.agents").joinpath("opencode_plugin.js").read_text(encoding="utf-8")
+    plugin = template.replace("{/* settings */}", json.dumps(settings, ensure_ascii=False))
+    own, shared = _opencode_plugin(project), project / "opencode.json"
+    server = {
+        "type": "remote",
+        "url": f"{url.rstrip('/')}/mcp",
+        "headers": {"X-Pagefile-User": project_user(project)},
+    }
+    return [
+        text_change(own, plugin),
+        json_change(shared, lambda found: with_entry(found, ("mcp", SERVER), server, shared)),
+    ]
+
+
+def _opencode_plugin(project: Path) -> Path:
+    return project / ".opencode" / "plugin" / "pagefile.js"
+
+
+def _opencode_taken_back(agent: CodingAgent, project: Path) -> list[Change]:
+    return [
+        text_change(_opencode_plugin(project), None),
+        json_change(project / "opencode.json", lambda found: without_entry(found, ("mcp", SERVER))),
+    ]
+
+
+_EVENTS = {"SessionStart": "", "UserPromptSubmit": "", "PostToolUse": "*", "PreCompact": "", "Stop": ""}
+
+AGENTS: Mapping[str, CodingAgent] = {
+    "claude": CodingAgent("Claude Code", _EVENTS, _claude_changes, _claude_taken_back),
+    "codex": CodingAgent("Codex", _EVENTS, _codex_changes, _codex_taken_back),
+    "opencode": CodingAgent("OpenCode", {}, _opencode_changes, _opencode_taken_back),
+}
+
+
+def wrapped(agent: AgentName, project: Path, url: str, deadline_s: float | None = None) -> Sequence[Change]:
+    """The changes that put Pagefile into an agent's settings of a project."""
+    known = AGENTS[agent]
+    return known.changes(known, project, url, () if deadline_s is None else (f"{deadline_s:g}",))
+
+
+def unwrapped(agent: AgentName, project: Path) -> Sequence[Change]:
+    """The changes that take it out again."""
+    known = AGENTS[agent]
+    return known.taken_back(known, project)

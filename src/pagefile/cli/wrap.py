@@ -1,0 +1,91 @@
+"""`wrap` and `unwrap`: memory for a coding agent in a project, through the agent's own hooks."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, BadParameter, Option
+
+from pagefile.agents.coding_agents import AGENTS, AgentName, plugin_files, unwrapped, wrapped
+from pagefile.agents.config_files import Change
+from pagefile.cli.invocation import Invocation, command, confirm, database_url
+from pagefile.cli.options import Yes
+from pagefile.cli.output import say
+
+_Agent = Annotated[AgentName, Argument(help="The coding agent.")]
+_Project = Annotated[Path, Option(help="The folder of the project, by default this one.")]
+
+
+@command(tenant=False, json=False)
+def wrap(
+    cli: Invocation,
+    agent: _Agent,
+    *,
+    project: _Project = Path(),
+    url: Annotated[str | None, Option(help="The running service, by default that of the settings.")] = None,
+    deadline: Annotated[
+        float | None,
+        Option(min=0.05, max=4, help="How long a hook waits for the service, 0.25 s unless set."),
+    ] = None,
+    plugin: Annotated[
+        Path | None,
+        Option(
+            help="Write a plug-in folder for Claude Code here instead, for `claude --plugin-dir`; each project is apart."
+        ),
+    ] = None,
+    yes: Yes = False,
+) -> None:
+    """Give a coding agent memory in a project: what is said is recorded, bulky output paged, memories come with each prompt.
+
+    The hooks ask the service (`pagefile serve`). Where it does not run, they do nothing.
+    """
+    service = cli.settings.service
+    address = url or f"http://{service.host}:{service.port}"
+    if plugin is not None:
+        _write_plugin(cli, agent, plugin, address)
+        return
+    changes = wrapped(agent, project.resolve(), address, deadline)
+    if not _shown(changes, f"{AGENTS[agent].title} is set up here already.", yes=yes):
+        return
+    for change in changes:
+        change.make()
+    say(
+        f"\nDone. Start `pagefile serve`, then {AGENTS[agent].title} in {project.resolve()}. `pagefile unwrap {agent}` takes it back."
+    )
+    if agent == "codex":
+        say("Codex asks once whether the project and its hooks are trusted (/hooks).")
+
+
+@command(tenant=False, json=False)
+def unwrap(cli: Invocation, agent: _Agent, *, project: _Project = Path(), yes: Yes = False) -> None:
+    """Take Pagefile out of a coding agent's settings of a project; what was remembered stays in the database."""
+    changes = unwrapped(agent, project.resolve())
+    if not _shown(changes, f"{AGENTS[agent].title} is not set up here.", yes=yes):
+        return
+    for change in changes:
+        change.take_back()
+    say("\nDone.")
+
+
+def _write_plugin(cli: Invocation, agent: AgentName, folder: Path, url: str) -> None:
+    if agent != "claude":
+        raise BadParameter("only Claude Code takes a plug-in folder")
+    if folder.exists() and any(folder.iterdir()):
+        raise BadParameter(f"{folder} is not empty: name a new folder")
+    for name, text in plugin_files(url, database_url(cli)).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    say(f"Done. Start `pagefile serve --db {database_url(cli)}`, then `claude --plugin-dir {folder}`.")
+
+
+def _shown(changes: Sequence[Change], otherwise: str, *, yes: bool) -> bool:
+    """Show the changes and ask; False if there is none."""
+    needed = [change for change in changes if change.is_needed]
+    for change in needed:
+        say(change.diff())
+    if not needed:
+        say(otherwise)
+        return False
+    if not yes:
+        confirm("make these changes", otherwise="nothing was changed")
+    return True

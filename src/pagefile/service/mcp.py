@@ -1,0 +1,85 @@
+"""The route of the MCP server: /mcp, with the keys, limits and origins of every other route."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, cast
+
+import anyio
+from anyio.abc import TaskGroup, TaskStatus
+from starlette.requests import Request
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from pagefile.errors import MissingExtraError, PagefileError
+from pagefile.gateway import identity
+from pagefile.service.auth import narrowed, open_memory, principal_of
+from pagefile.service.problems import refused
+from pagefile.service.request_guard import MCP
+from pagefile.settings import Settings
+
+
+class McpSessions:
+    """The server behind the route. It is made at the first request: most services never get one."""
+
+    def __init__(self, settings: Settings, tasks: TaskGroup) -> None:
+        self._settings = settings
+        self._tasks = tasks
+        self._lock = anyio.Lock()
+        self._server: Any = None
+
+    async def answer(self, request: Request, send: Send) -> None:
+        if find_spec("mcp") is None:
+            raise MissingExtraError.of("mcp", "The Model Context Protocol")
+        principal, app = principal_of(request), request.app
+        who = identity.who(
+            request.headers,
+            {},
+            tenant=principal.tenant,
+            user=principal.user,
+            default=self._settings.mcp.user_id,
+        )
+        async with self._lock:
+            if self._server is None:
+                self._server = await self._tasks.start(self._run)
+        whose = open_memory(app), cast("str", who.user), who.tenant, who.conversation
+        narrow = partial(narrowed, principal=principal, app=app)
+        await self._server.answer(whose, narrow, principal.key_id, request.scope, request.receive, send)
+
+    async def _run(self, *, task_status: TaskStatus[Any] = anyio.TASK_STATUS_IGNORED) -> None:
+        http: Any = import_module("pagefile.mcp.http")
+        service = self._settings.service
+        serving = http.http_server(stateless=service.workers > 1, max_body_bytes=service.max_body_bytes)
+        async with serving as server:
+            task_status.started(server)
+            await anyio.sleep_forever()
+
+
+@asynccontextmanager
+async def opened(settings: Settings) -> AsyncGenerator[McpSessions]:
+    """The sessions of a running service; they end with it."""
+    async with anyio.create_task_group() as tasks:
+        yield McpSessions(settings, tasks)
+        tasks.cancel_scope.cancel()
+
+
+class _Endpoint:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        try:
+            open_memory(request.app)
+            await cast("McpSessions", request.app.state.mcp).answer(request, send)
+        except PagefileError as error:
+            await refused(error)(scope, receive, send)
+
+
+class _NamedRoute(Route):
+    def matches(self, scope: Scope) -> Any:
+        match, child = super().matches(scope)
+        # Logs and spans name the route.
+        return match, {**child, "route": self}
+
+
+routes = [_NamedRoute(MCP, _Endpoint(), name="mcp", include_in_schema=False)]

@@ -1,0 +1,135 @@
+"""The hooks of coding agents: what they record, what they bring, and that they cost nothing where there is no service."""
+
+import ast
+import socket
+import sys
+
+import httpx
+import pytest
+
+from pagefile import Settings
+from pagefile.agents.hook import DEADLINE_S, request_body
+from pagefile.client import BlockingClient
+from tests.acceptance.http_server import listening
+
+from .hooking import SCRIPT, bash_output, prompt, run_hook, stop
+
+LONG = "".join(f"step {number} of the build\n" for number in range(3_000))
+
+
+@pytest.fixture
+def service(tmp_path):
+    with listening(Settings(url=f"sqlite:///{tmp_path}/memory.db")) as url:
+        yield url
+
+
+def said_in(url, session, *exchange, **more):
+    for text, answer in exchange:
+        run_hook(url, prompt(text, session_id=session), **more)
+        run_hook(url, stop(answer, session_id=session), **more)
+
+
+def context_of(answer):
+    return "" if answer is None else answer["hookSpecificOutput"]["additionalContext"]
+
+
+def test_what_was_said_in_one_session_comes_with_a_prompt_of_the_next(service):
+    said_in(service, "s1", ("The test database listens on port 5544.", "Noted."))
+    answer, _ = run_hook(service, prompt("Which port does the test database listen on?", session_id="s2"))
+    assert "5544" in context_of(answer)
+
+
+def test_one_projects_memory_never_reaches_another(service):
+    said_in(service, "s1", ("The test database listens on port 5544.", "Noted."))
+    other, _ = run_hook(
+        service, prompt("Which port does the test database listen on?", session_id="s2"), project="/srv/other"
+    )
+    assert "5544" not in context_of(other)
+
+
+def test_nothing_is_told_twice_until_the_history_is_compacted(service):
+    """Then a session's own turns come back as well: the agent has only a summary of them."""
+    said_in(service, "s1", ("The test database listens on port 5544.", "Noted."))
+    asked = prompt("Which port does the test database listen on?", session_id="s2")
+    first, again = context_of(run_hook(service, asked)[0]), context_of(run_hook(service, asked)[0])
+    assert "5544" in first
+    assert "5544" not in again
+    run_hook(service, {"hook_event_name": "PreCompact", "trigger": "auto", "session_id": "s2"})
+    assert "5544" in context_of(run_hook(service, asked)[0])
+    run_hook(service, {"hook_event_name": "PreCompact", "trigger": "auto", "session_id": "s1"})
+    own = prompt("Which port does the test database listen on?", session_id="s1")
+    assert "5544" in context_of(run_hook(service, own)[0])
+
+
+def test_bulky_output_is_replaced_in_its_own_shape_and_comes_back_whole(service):
+    run_hook(service, prompt("Build it."))
+    answer, _ = run_hook(service, bash_output(LONG))
+    output = answer["hookSpecificOutput"]["updatedToolOutput"]
+    assert {"stdout", "stderr", "interrupted"} == set(output)
+    assert len(output["stdout"]) < len(LONG) / 4
+    run_hook(service, stop("Built."))
+    with BlockingClient.open(service) as client:
+        [page] = client.pages(user_id="project:/srv/shop")
+        assert LONG == client.peek(page.uuid, user_id="project:/srv/shop")
+
+
+def test_short_output_stays(service):
+    run_hook(service, prompt("Build it."))
+    assert run_hook(service, bash_output("ok"))[0] is None
+
+
+def test_codex_gets_memories_and_keeps_its_output(service):
+    """Its hooks cannot replace output: an answer that tries to is an error there."""
+    run_hook(service, prompt("Build it."), agent="codex")
+    assert run_hook(service, bash_output(LONG), agent="codex")[0] is None
+
+
+def test_opencode_gets_its_output_replaced_as_text_and_files_verbatim(service):
+    run_hook(service, prompt("Build it."), agent="opencode")
+    answer, _ = run_hook(service, bash_output(LONG, tool_name="bash", tool_response=LONG), agent="opencode")
+    assert isinstance(answer["hookSpecificOutput"]["updatedToolOutput"], str)
+    read = bash_output(LONG, tool_name="read", tool_response=LONG, tool_use_id="t2")
+    assert run_hook(service, read, agent="opencode")[0] is None
+
+
+def test_facts_come_when_a_session_begins(service):
+    with BlockingClient.open(service) as client:
+        client.remember("The project uses tabs", user_id="project:/srv/shop")
+    answer, _ = run_hook(service, {"hook_event_name": "SessionStart", "source": "startup"})
+    assert "tabs" in context_of(answer)
+
+
+@pytest.mark.parametrize("given", [b"", b"{", b"[]", b"\xff", b'{"session_id": 1}', b"[" * 5_000, b'"x"'])
+def test_an_input_that_is_none_is_ignored(given):
+    assert run_hook("http://127.0.0.1:9", given)[0] is None
+
+
+def test_without_a_service_it_prints_nothing():
+    assert run_hook("http://127.0.0.1:9", prompt("Hello"))[0] is None
+
+
+def test_a_service_that_never_answers_costs_the_deadline_and_no_more():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        _, idle = run_hook("http://127.0.0.1:9", prompt("Hello"), deadline=None)
+        answer, took = run_hook(url, prompt("Hello"), deadline=None)
+    assert answer is None
+    # What the start of a process takes on this machine, twice over, and the deadline.
+    assert took < DEADLINE_S + 3 * idle + 0.5
+
+
+def test_the_script_imports_nothing_of_ours_and_nothing_slow():
+    tree = ast.parse(SCRIPT.read_text(encoding="utf-8"))
+    names = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
+    assert {"json", "os", "socket", "sys", "time"} == names
+    assert not [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    assert names <= set(sys.stdlib_module_names)
+
+
+def test_an_input_that_is_too_large_is_not_sent():
+    assert b"" == request_body(b" " * 8_000_001, "claude", "/p")
+
+
+def test_a_hook_needs_a_project(service):
+    answer = httpx.post(f"{service}/agents/hook", json={"conversation_id": "s", "input": {}})
+    assert 422 == answer.status_code

@@ -1,0 +1,134 @@
+"""MCP over HTTP: the keys, tenants and origins of every other route."""
+
+import json
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+import httpx
+import pytest
+
+from pagefile import Settings
+from pagefile.records import Scope
+from pagefile.service.app import create_app
+from pagefile.settings import ServiceSettings
+from pagefile.stores.key_secrets import new_key
+from tests.acceptance.http_serving import BASE
+
+HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+BEGIN = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "test", "version": "1"},
+}
+
+
+class McpClient:
+    """A client that sends what a test wants to see refused."""
+
+    def __init__(self, http, headers=()):
+        self.http, self.headers = http, {**HEADERS, **dict(headers)}
+
+    async def send(self, method, params=None, *, number=1, **headers):
+        body = {"jsonrpc": "2.0", "method": method, "params": params or {}}
+        if number is not None:
+            body["id"] = number
+        return await self.http.post("/mcp", json=body, headers={**self.headers, **headers})
+
+    async def begin(self):
+        said = await self.send("initialize", BEGIN)
+        assert 200 == said.status_code, said.text
+        self.headers |= {
+            "mcp-session-id": said.headers["mcp-session-id"],
+            "mcp-protocol-version": "2025-11-25",
+        }
+        await self.send("notifications/initialized", number=None)
+        return self
+
+    async def call(self, tool, **arguments):
+        said = await self.send("tools/call", {"name": tool, "arguments": arguments}, number=2)
+        assert 200 == said.status_code, said.text
+        [line] = [line for line in said.text.splitlines() if line.startswith("data: {")]
+        return json.loads(line.removeprefix("data: "))["result"]
+
+
+@asynccontextmanager
+async def serving(**service):
+    app = create_app(Settings(url="memory://", service=ServiceSettings(**service)))
+    transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=transport, base_url=BASE) as http,
+    ):
+        yield app, http
+
+
+async def key_for(app, tenant, user=None):
+    key, text = new_key("k", Scope(tenant, user), created=datetime.now(UTC), expires=None)
+    await app.state.memory.engine.store.keys.add(key)
+    return {"Authorization": f"Bearer {text}"}
+
+
+async def test_a_session_remembers(monkeypatch):
+    async with serving() as (_app, http):
+        client = await McpClient(http).begin()
+        await client.call("record", user="My cat is called Miso.", assistant="Nice.")
+        found = await client.call("recall", query="cat")
+    assert "Miso" in found["content"][0]["text"]
+
+
+async def test_each_key_has_its_own_memory():
+    async with serving(require_keys=True) as (app, http):
+        ada = await McpClient(http, await key_for(app, "clinic", "ada")).begin()
+        eve = await McpClient(http, await key_for(app, "clinic", "eve")).begin()
+        await ada.call(
+            "record", user="The password is swordfish.", assistant="Noted.", conversation_id="hers"
+        )
+        answers = [
+            await eve.call("recall", query="password"),
+            await eve.call("context", query="password", conversation_id="hers"),
+            await eve.call("record", user="Mine now", conversation_id="hers"),
+        ]
+        own = await ada.call("recall", query="password")
+    assert "swordfish" in json.dumps(own)
+    assert "swordfish" not in json.dumps(answers)
+    assert [False, True, True] == [one["isError"] for one in answers]
+
+
+async def test_a_key_is_required_where_keys_are_required():
+    async with serving(require_keys=True) as (app, http):
+        assert 401 == (await McpClient(http).send("initialize", BEGIN)).status_code
+        one = await key_for(app, "clinic", "ada")
+        named = McpClient(http, {**one, "x-pagefile-user": "eve"})
+        assert 403 == (await named.send("initialize", BEGIN)).status_code
+
+
+async def test_a_session_is_of_the_key_that_opened_it():
+    async with serving(require_keys=True) as (app, http):
+        ada = await McpClient(http, await key_for(app, "clinic", "ada")).begin()
+        eve = McpClient(http, {**ada.headers, **await key_for(app, "clinic", "eve")})
+        assert 404 == (await eve.send("tools/list")).status_code
+
+
+@pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
+async def test_pages_of_other_sites_are_refused(method):
+    async with serving() as (_app, http):
+        client = await McpClient(http).begin()
+        foreign = {**client.headers, "Origin": "https://evil.example"}
+        assert 403 == (await http.request(method, "/mcp", headers=foreign, json={})).status_code
+        other = {**client.headers, "Host": "evil.example"}
+        assert 421 == (await http.request(method, "/mcp", headers=other, json={})).status_code
+
+
+async def test_requests_count_against_the_limit():
+    async with serving(requests_per_minute=3) as (_app, http):
+        client = await McpClient(http).begin()
+        answers = [(await client.send("ping")).status_code for _ in range(3)]
+    assert 429 == answers[-1]
+
+
+async def test_without_the_extra_it_says_how_to_get_it(monkeypatch):
+    monkeypatch.setattr("pagefile.service.mcp.find_spec", lambda _name: None)
+    async with serving() as (_app, http):
+        said = await McpClient(http).send("initialize", BEGIN)
+    assert 501 == said.status_code
+    assert "missing-extra" == said.json()["code"]

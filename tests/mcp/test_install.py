@@ -1,0 +1,99 @@
+"""The settings of clients: changed as shown, and given back as they were."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from pagefile.agents.config_files import BACKUP
+from pagefile.agents.mcp_clients import CLIENTS
+from pagefile.errors import ConflictError, TransferError
+from tests.acceptance.cli_calling import pagefile
+
+COMMAND = ["/usr/bin/python", "-m", "pagefile", "mcp", "--db", "/data/记忆.db"]
+BEFORE = {
+    ".json": '{\n    "theme": "dark",\n    "mcpServers": {"git": {"command": "uvx"}},\n    "servers": {}\n}',
+    ".toml": '# mine\nmodel = "o9"\n\n[mcp_servers.git]\ncommand = "uvx"',
+}
+
+
+def read(path):
+    return (json if path.suffix == ".json" else tomllib).loads(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("client", sorted(CLIENTS))
+@pytest.mark.parametrize("there", [False, True])
+def test_a_client_is_set_up_and_set_back(tmp_path, client, there):
+    """Byte for byte, and without leaving a file that was not there."""
+    known = CLIENTS[client]
+    path = known.path(tmp_path, None)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if there:
+        path.write_text(BEFORE[path.suffix], encoding="utf-8")
+    known.installed(path, COMMAND).make()
+    entry = read(path)[known.place[0]]["pagefile"]
+    assert COMMAND == [entry["command"], *entry["args"]]
+    assert not known.installed(path, COMMAND).is_needed
+    known.uninstalled(path).take_back()
+    assert [path.name] * there == [one.name for one in path.parent.iterdir() if one.is_file()]
+    assert not there or BEFORE[path.suffix] == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("client", ["cursor", "codex"])
+def test_what_came_since_stays(tmp_path, client):
+    known = CLIENTS[client]
+    path = known.path(tmp_path, None)
+    path.parent.mkdir(parents=True)
+    path.write_text(BEFORE[path.suffix], encoding="utf-8")
+    known.installed(path, COMMAND).make()
+    more = path.read_text(encoding="utf-8")
+    more = more.replace("dark", "light") if path.suffix == ".json" else more + "\n[new]\nx = 1\n"
+    path.write_text(more, encoding="utf-8")
+    known.uninstalled(path).take_back()
+    left = read(path)
+    assert "light" == left["theme"] if path.suffix == ".json" else {"x": 1} == left["new"]
+    assert "pagefile" not in left[known.place[0]]
+    assert not path.with_name(path.name + BACKUP).exists()
+
+
+@pytest.mark.parametrize("client", ["cursor", "codex"])
+def test_an_entry_of_ones_own_is_not_overwritten(tmp_path, client):
+    known = CLIENTS[client]
+    path = known.path(tmp_path, None)
+    path.parent.mkdir(parents=True)
+    known.installed(path, ["other"]).make()
+    with pytest.raises(ConflictError, match="not overwritten"):
+        known.installed(path, COMMAND)
+
+
+@pytest.mark.parametrize("text", ['{"a": 1, // why\n}', "[1]", "[" * 9_000, "= ="])
+@pytest.mark.parametrize("client", ["cursor", "codex"])
+def test_a_file_that_cannot_be_read_is_left_alone(tmp_path, client, text):
+    known = CLIENTS[client]
+    path = known.path(tmp_path, None)
+    path.parent.mkdir(parents=True)
+    path.write_text(text, encoding="utf-8")
+    if client == "codex" and text == "[1]":
+        return
+    with pytest.raises(TransferError, match="left as it is"):
+        known.installed(path, COMMAND)
+    assert text == path.read_text(encoding="utf-8")
+
+
+def test_the_command_shows_the_change_and_asks(tmp_path, monkeypatch):
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    refused = pagefile("mcp", "install", "cursor")
+    assert 2 == refused.code
+    assert '+    "pagefile": {' in refused.out
+    assert not (tmp_path / ".cursor").exists()
+    assert 0 == pagefile("mcp", "install", "cursor", "--yes").code
+    assert str(tmp_path / ".pagefile" / "pagefile.db") in (tmp_path / ".cursor" / "mcp.json").read_text()
+    assert 0 == pagefile("mcp", "uninstall", "cursor", "--yes").code
+    assert "does not have it" in pagefile("mcp", "uninstall", "cursor", "--yes").out
+
+
+def test_a_project_has_a_memory_of_its_own(tmp_path):
+    assert 0 == pagefile("mcp", "install", "claude-code", "--project", str(tmp_path), "--yes").code
+    entry = read(tmp_path / ".mcp.json")["mcpServers"]["pagefile"]
+    assert ["--project", str(tmp_path)] == entry["args"][-2:]

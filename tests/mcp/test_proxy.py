@@ -1,0 +1,154 @@
+"""The proxy before another server: bulky results are paged out, everything else passes."""
+
+import json
+
+import anyio
+import mcp_types as types
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pagefile import Memory
+from pagefile.errors import StoreUnavailableError
+from pagefile.mcp.calling import Caller
+from pagefile.mcp.paging import Pager
+from pagefile.tiers.archive import Archive
+from tests.waiting import until
+
+from . import bulky
+from .clients import USER, text_of, wrapped
+
+LEAVES = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text(max_size=300)
+    | st.sampled_from(["text", "image", "resource"])
+)
+KEYS = st.sampled_from(["type", "text", "resource", "data", "uri", "content", "isError"])
+JSON = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=12,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+
+
+@pytest.fixture
+async def memory():
+    async with Memory.open("memory://", embedder="none") as opened:
+        yield opened
+
+
+async def test_a_bulky_result_comes_back_whole(memory):
+    """The model gets a placeholder and passages, and can read every character of the rest."""
+    async with wrapped(memory, bulky.server()) as client:
+        shown = await client.call_tool("rows", {"about": "long"})
+        [page] = await memory.pages(user_id=USER)
+        loaded, offset = "", 0
+        while offset is not None:
+            part = await client.call_tool("load_tool_history", {"uuid": page.uuid, "offset": offset})
+            loaded, offset = loaded + part.structured_content["text"], part.structured_content["next"]
+        found = await client.call_tool("search_tool_history", {"query": "item 700"})
+    assert page.uuid in text_of(shown)
+    assert len(text_of(shown)) < len(bulky.LONG) / 5
+    assert shown.structured_content is None
+    assert f"{bulky.LONG}\nthe end" == loaded
+    assert page.uuid in text_of(found)
+    assert "mcp:bulky" == page.scope.conversation
+
+
+async def test_what_is_not_text_stays(memory):
+    async with wrapped(memory, bulky.server()) as client:
+        shown = await client.call_tool("rows", {"about": "long"})
+    assert ["text", "image"] == [block.type for block in shown.content]
+
+
+async def test_a_short_result_passes_as_it_is(memory):
+    async with wrapped(memory, bulky.server()) as client:
+        shown = await client.call_tool("rows", {})
+    assert ["few", "the end"] == [block.text for block in shown.content if block.type == "text"]
+    assert {"rows": "few"} == shown.structured_content
+    assert [] == await memory.pages(user_id=USER)
+
+
+async def test_the_servers_tools_stay_and_ours_come_last(memory):
+    """Without the promise of a structured result, to which clients would hold it."""
+    async with wrapped(memory, bulky.server()) as client:
+        tools = (await client.list_tools()).tools
+    assert ["rows", "ask", "slow", "search_tool_history", "load_tool_history"] == [one.name for one in tools]
+    assert tools[0].output_schema is None
+
+
+async def test_where_the_server_has_such_a_tool_of_its_own_its_results_stay_whole(memory):
+    """Nothing could bring them back: a call of the tool is the server's."""
+    async with wrapped(memory, bulky.server(loads=True)) as client:
+        names = [one.name for one in (await client.list_tools()).tools]
+        shown = await client.call_tool("rows", {"about": "long"})
+    assert 1 == names.count("load_tool_history")
+    assert f"{bulky.LONG}\nthe end" == text_of(shown)
+
+
+async def test_what_the_server_asks_of_the_client_passes(memory):
+    async def sampled(_ctx, params):
+        said = types.TextContent(type="text", text=f"{params.messages[0].content.text} from the model")
+        return types.CreateMessageResult(role="assistant", content=said, model="stub")
+
+    async def elicited(_ctx, _params):
+        return types.ElicitResult(action="accept", content={"name": "Ada"})
+
+    async def roots(_ctx):
+        return types.ListRootsResult(roots=[types.Root(uri="file:///project")])
+
+    callbacks = {"sampling_callback": sampled, "elicitation_callback": elicited, "list_roots_callback": roots}
+    async with wrapped(memory, bulky.server(), **callbacks) as client:
+        said = [
+            text_of(await client.call_tool("ask", {"about": about}))
+            for about in ("sampling", "elicitation", "roots")
+        ]
+    assert ["Hello from the model", "Ada", "file:///project"] == said
+
+
+async def test_progress_and_cancellation_pass(memory):
+    seen = []
+
+    async def progressed(done, total, message):
+        seen.append((done, total, message))
+
+    bulky.CANCELLED.clear()
+    async with wrapped(memory, bulky.server()) as client:
+        await client.call_tool("slow", {}, progress_callback=progressed)
+        with anyio.move_on_after(0.2):
+            await client.call_tool("slow", {"about": "for ever"})
+        await until(lambda: bulky.CANCELLED)
+        # The connection is as good as before.
+        assert "done" == text_of(await client.call_tool("slow", {}))
+    assert [(1, 2, "half")] == seen
+    assert ["for ever"] == bulky.CANCELLED
+
+
+async def test_a_memory_that_fails_costs_no_result(memory, monkeypatch):
+    async def broken(*_given, **_named):
+        raise StoreUnavailableError("down")
+
+    monkeypatch.setattr(Archive, "archived", broken)
+    async with wrapped(memory, bulky.server()) as client:
+        shown = await client.call_tool("rows", {"about": "long"})
+    assert f"{bulky.LONG}\nthe end" == text_of(shown)
+
+
+@settings(max_examples=60)
+@given(
+    st.fixed_dictionaries({}, optional={"content": JSON, "structuredContent": JSON, "isError": JSON}),
+    st.dictionaries(st.text(max_size=5), JSON, max_size=3),
+)
+def test_a_result_of_any_shape_passes_or_is_paged_out(result, arguments):
+    async def tried():
+        async with Memory.open("memory://", embedder="none") as memory:
+            pager = Pager(Caller(memory, USER), 50)
+            return await pager.shortened("tool", arguments, result)
+
+    shown = anyio.run(tried)
+    json.dumps(shown)
+    assert set(shown) - {"content"} <= set(result)
