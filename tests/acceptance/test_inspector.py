@@ -678,6 +678,7 @@ def test_every_text_is_there_in_both_languages():
         "part.",
         "action.",
         "metric.",
+        "traffic.is.",
         "problem.",
         "tells.",
         "tab.",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ import anthropic
 import openai
 
 from pagefile import BlockingMemory, Settings
+from pagefile.records import Scope
 from pagefile.settings import ArchiveSettings, EmbedderSettings, GatewaySettings
+from pagefile.stores.key_secrets import new_key
 from tests.acceptance.http_server import listening
 from tests.gateway.upstream import Script, Upstream
 
@@ -72,3 +75,10 @@ def behind(script: Script, path: Path, **given: Any) -> Iterator[Behind]:
             }
         )
         yield Behind(opened.enter_context(listening(settings)), upstream, settings, opened)
+
+
+def new_text(memory: BlockingMemory, name: str, user: str | None, tenant: str = "clinic") -> str:
+    """The text of a new key of ours."""
+    key, text = new_key(name, Scope(tenant, user), created=datetime.now(UTC))
+    memory.loop.wait(lambda: memory.inner.engine.store.keys.add(key))
+    return text

@@ -1,18 +1,15 @@
 """Who may use the gateway, and what becomes of keys."""
 
 import logging
-from datetime import UTC, datetime
 
 import httpx
 import openai
 import pytest
 from starlette.datastructures import Headers
 
-from pagefile import Scope
 from pagefile.service.gateway import Target
 from pagefile.settings import ServiceSettings
-from pagefile.stores.key_secrets import new_key
-from tests.gateway.behind import behind
+from tests.gateway.behind import behind, new_text
 from tests.gateway.scripts import QUESTION, asked, echo
 from tests.gateway.upstream import Fault, Said
 
@@ -22,14 +19,8 @@ KEYED = {"service": ServiceSettings(require_keys=True)}
 @pytest.fixture
 def keyed(tmp_path):
     with behind(echo, tmp_path, **KEYED) as here, here.memory() as memory:
-        keys = {name: _key(memory, name, user) for name, user in (("tenant", None), ("ada", "ada"))}
+        keys = {name: new_text(memory, name, user) for name, user in (("tenant", None), ("ada", "ada"))}
         yield here, keys
-
-
-def _key(memory, name, user, tenant="clinic"):
-    key, text = new_key(name, Scope(tenant, user), created=datetime.now(UTC))
-    memory.loop.wait(lambda: memory.inner.engine.store.keys.add(key))
-    return text
 
 
 def test_a_key_is_required(keyed):
@@ -94,7 +85,7 @@ def test_tenants_share_nothing(tmp_path):
     """Not even where users, histories and a provider's ids are the same."""
     with behind(echo, tmp_path, **KEYED) as here:
         with here.memory() as memory:
-            keys = {tenant: _key(memory, tenant, "ada", tenant) for tenant in ("clinic", "school")}
+            keys = {tenant: new_text(memory, tenant, "ada", tenant) for tenant in ("clinic", "school")}
         history = [
             *QUESTION,
             {"role": "assistant", "content": "answer 1"},
@@ -138,7 +129,7 @@ def held(tmp_path):
     """The provider's key is the gateway's, and two users have keys of ours."""
     given = {"openai_api_key": "sk-held", "anthropic_api_key": "sk-ant-held"}
     with behind(anything, tmp_path, gateway=given, **KEYED) as here, here.memory() as memory:
-        yield here, {name: {"x-pagefile-key": _key(memory, name, name)} for name in ("ada", "bob")}
+        yield here, {name: {"x-pagefile-key": new_text(memory, name, name)} for name in ("ada", "bob")}
 
 
 def anything(_):

@@ -7,9 +7,8 @@ from pagefile.errors import SettingsError
 from pagefile.gateway.prices import Prices, Usage, read_prices, usage_of
 from pagefile.inspector import urls
 from pagefile.settings import ServiceSettings
-from tests.gateway.behind import behind
+from tests.gateway.behind import behind, new_text
 from tests.gateway.scripts import QUESTION, asked, echo, streamed
-from tests.gateway.test_keys import _key
 from tests.gateway.upstream import Fault
 
 PRICES = """
@@ -74,7 +73,7 @@ def test_what_went_wrong_is_told(tmp_path, fault, code):
 def test_everybody_sees_only_their_own(tmp_path):
     with behind(echo, tmp_path, service=ServiceSettings(require_keys=True)) as here:
         with here.memory() as memory:
-            keys = {name: _key(memory, name, name) for name in ("ada", "eve")}
+            keys = {name: new_text(memory, name, name) for name in ("ada", "eve")}
         asked(here.openai(default_headers={"x-pagefile-key": keys["ada"]}), QUESTION)
         for name, count in (("ada", 1), ("eve", 0)):
             headers = {"x-pagefile-key": keys[name], "authorization": f"Bearer {keys[name]}"}
