@@ -1,10 +1,5 @@
 """litellm: both protocols, asked and streamed."""
 
-import sys
-
-# This file has the name of the package.
-sys.path.pop(0)
-
 import litellm
 
 messages = [{"role": "user", "content": "How many rows?"}]
