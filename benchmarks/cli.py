@@ -11,10 +11,10 @@ from benchmarks import archive as archive_bench
 from benchmarks import core as core_bench
 from benchmarks import facts as facts_bench
 from benchmarks import gateway as gateway_bench
+from benchmarks import gateway_model, pages_runs
 from benchmarks import history as history_bench
 from benchmarks import inspector as inspector_bench
 from benchmarks import pages as pages_bench
-from benchmarks import pages_runs
 from benchmarks import peers as peers_bench
 from benchmarks import recall as recall_bench
 from benchmarks import recall_speed as recall_speed_bench
@@ -211,6 +211,28 @@ def gateway(
 ) -> None:
     """Measure the gateway beside a bare proxy, before a provider that answers in 500 ms; exit code 1 when a limit is not kept."""
     report = _measured(lambda tell: gateway_bench.run(quick=quick, progress=tell))
+    _tell(report, report, as_json=as_json)
+
+
+@app.command()
+def model(
+    *,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="A server with OpenAI's protocol, such as http://127.0.0.1:8791/v1. Else the kept answers are shown.",
+        ),
+    ] = None,
+    name: Annotated[str, typer.Option("--model", metavar="NAME", help="Its model.")] = "qwen2.5-coder-1.5b",
+    most: Annotated[
+        int, typer.Option(metavar="N", min=1, help="How many questions to ask at most: the next run goes on.")
+    ] = 40,
+    as_json: AsJson = False,
+) -> None:
+    """Ask a real model about a long talk, through the gateway and without it; exit code 1 when it knows too few tool results."""
+    answers = gateway_model.read() if url is None else gateway_model.run(url, name, most=most, tell=warn)
+    report = gateway_model.report([one for one in answers if one.model == name])
     _tell(report, report, as_json=as_json)
 
 

@@ -1,13 +1,16 @@
 """`pagefile bench gateway`: what the gateway adds to a request, beside a bare proxy that passes the same bytes.
 
 Provider, proxy and gateway are processes of their own; the same clients ask both, in turns. The provider begins its stream after
-a fixed time. What a window takes is measured in the same run, on the conversations that the gateway has written.
+a fixed time. Clients begin within that time of one another, as people do who know nothing of each other, and once more all in
+the same moment, which is told without a limit. What a window takes is measured in the same run, on the conversations that the
+gateway has written. Processes that just started are warmed up first: what they load then is loaded once.
 """
 
 import asyncio
 import json
 import multiprocessing
-import resource
+import os
+import random
 import socket
 import tempfile
 import time
@@ -28,7 +31,7 @@ from starlette.routing import Route
 
 from benchmarks.report import Report, Row, machine_facts
 from pagefile.engine import Memory
-from pagefile.service.app import create_app
+from pagefile.service.workers import serve_one
 from pagefile.settings import GatewaySettings, Settings
 from pagefile.text.tokens import open_counter
 
@@ -40,6 +43,10 @@ FIRST_LIMIT_MS = 5.0
 
 _SAID = "The compressor was replaced on Tuesday, and Anna checked it twice. " * 4
 _TURNS = 10
+#: Talks before the first measurement.
+_WARM_UP = 3
+#: How many clients ask in the same moment.
+_TOGETHER = 8
 Progress = Callable[[str], None]
 
 
@@ -53,13 +60,18 @@ def run(*, quick: bool = False, answer_ms: int = ANSWER_MS, progress: Progress |
     counts = CLIENTS[:2] if quick else CLIENTS
     with tempfile.TemporaryDirectory(dir=".") as folder, ExitStack() as running:
         settings = Settings(url=f"sqlite:///{Path(folder).resolve() / 'bench.db'}")
-        provider = running.enter_context(_process(_provider, answer_ms))
-        bare = running.enter_context(_process(_bare, provider))
-        gateway = running.enter_context(_process(_gateway, settings, provider))
+        provider = running.enter_context(serving(_provider, answer_ms))
+        bare = running.enter_context(serving(_bare, provider.url))
+        gateway = running.enter_context(serving(_gateway, settings, provider.url))
+        bench = _Bench((bare, gateway), settings, 1 if quick else 3, answer_ms / 1000)
+        tell("warming up")
+        anyio.run(bench.asked, 1, _WARM_UP, 0.0)
         rows: list[Row] = []
         for clients in counts:
             tell(f"{clients} clients")
-            rows += anyio.run(_measured, clients, bare, gateway, settings, quick)
+            rows += anyio.run(bench.measured, clients)
+        tell(f"{_TOGETHER} clients in the same moment")
+        rows += anyio.run(bench.measured, _TOGETHER, True)
     return Report(rows, machine_facts(open_counter().name), quick, time.perf_counter() - began)
 
 
@@ -72,24 +84,49 @@ class _Times:
     cpu: float = 0.0
 
 
-async def _measured(clients: int, bare: str, gateway: str, settings: Settings, quick: bool) -> list[Row]:
-    sides = {"bare": (bare, _Times()), "gateway": (gateway, _Times())}
-    for _ in range(1 if quick else 3):
-        for url, times in sides.values():
-            before = await _cpu(url)
-            limits = httpx.Limits(max_connections=None)
-            async with (
-                httpx.AsyncClient(timeout=60, limits=limits) as client,
-                anyio.create_task_group() as together,
-            ):
-                for number in range(clients):
-                    together.start_soon(_talk, client, url, f"{clients}-{number}-{time.time_ns()}", times)
-            times.cpu += await _cpu(url) - before
-    window = await _window_ms(settings)
-    return list(_rows(clients, sides["bare"][1], sides["gateway"][1], window))
+@dataclass(frozen=True, slots=True)
+class Server:
+    url: str
+    pid: int
+
+    def cpu_ms(self) -> float:
+        """What it has used since it began; Linux tells in ticks of about 10 ms."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) * 1000 / os.sysconf("SC_CLK_TCK")
 
 
-async def _talk(client: httpx.AsyncClient, url: str, name: str, times: _Times) -> None:
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    #: The bare proxy and the gateway.
+    sides: tuple[Server, Server]
+    settings: Settings
+    repeats: int
+    answer_s: float
+
+    async def measured(self, clients: int, together: bool = False) -> list[Row]:
+        bare, ours = await self.asked(clients, self.repeats, 0.0 if together else self.answer_s)
+        return list(_rows(clients, bare, ours, await _window_ms(self.settings), together))
+
+    async def asked(self, clients: int, repeats: int, within_s: float) -> tuple[_Times, _Times]:
+        """Both sides in turns; the clients begin within this time."""
+        times = _Times(), _Times()
+        for _ in range(repeats):
+            for server, mine in zip(self.sides, times, strict=True):
+                before = server.cpu_ms()
+                limits = httpx.Limits(max_connections=None)
+                async with (
+                    httpx.AsyncClient(timeout=60, limits=limits) as client,
+                    anyio.create_task_group() as group,
+                ):
+                    for number in range(clients):
+                        name = f"{clients}-{number}-{time.time_ns()}"
+                        group.start_soon(_talk, client, server.url, name, mine, random.random() * within_s)
+                mine.cpu += server.cpu_ms() - before
+        return times
+
+
+async def _talk(client: httpx.AsyncClient, url: str, name: str, times: _Times, after_s: float) -> None:
+    await anyio.sleep(after_s)
     messages: list[dict[str, str]] = [{"role": "system", "content": "Be brief."}]
     for number in range(_TURNS):
         question = f"{name}: what did Anna decide about compressor {number}, and when?"
@@ -118,26 +155,22 @@ async def _window_ms(settings: Settings) -> float:
     return median(took)
 
 
-def _rows(clients: int, bare: _Times, ours: _Times, window: float) -> Iterator[Row]:
+def _rows(clients: int, bare: _Times, ours: _Times, window: float, together: bool) -> Iterator[Row]:
+    who = f"{clients} client{'s' * (clients > 1)}" + ", all in the same moment" * together
     for name, limit, mine, theirs in (
         ("whole answer", LIMIT_MS, ours.whole, bare.whole),
         ("first bytes", FIRST_LIMIT_MS, ours.first, bare.first),
     ):
-        added = median(mine) - median(theirs)
-        beyond = added - window
-        judged = clients <= 8
+        beyond = median(mine) - median(theirs) - window
         note = (
-            f"{clients} clients, p50 {median(mine):.1f} ms, p95 {_p95(mine):.1f} ms; bare proxy {median(theirs):.1f} and "
+            f"{who}, p50 {median(mine):.1f} ms, p95 {_p95(mine):.1f} ms; bare proxy {median(theirs):.1f} and "
             f"{_p95(theirs):.1f}; a window takes {window:.1f} ms"
         )
+        judged = clients <= _TOGETHER and not together
         bound = {"limit": limit, "bound": "at most", "ok": beyond <= limit} if judged else {}
         yield Row(f"{name}, added beyond the window", beyond, "ms", note=note, **bound)  # type: ignore[arg-type]
-    yield Row(
-        "CPU of a request",
-        ours.cpu / len(ours.whole),
-        "ms",
-        note=f"{clients} clients; bare {bare.cpu / len(bare.whole):.2f} ms",
-    )
+    cpu, bare_cpu = (times.cpu / len(times.whole) for times in (ours, bare))
+    yield Row("CPU of a request", cpu, "ms", note=f"{who}; bare proxy {bare_cpu:.2f} ms")
 
 
 def _p95(values: list[float]) -> float:
@@ -145,16 +178,6 @@ def _p95(values: list[float]) -> float:
 
 
 # -- processes ----------------------------------------------------------------------------------------------------------
-
-
-async def _cpu(url: str) -> float:
-    async with httpx.AsyncClient() as client:
-        return float((await client.get(f"{url}/bench-cpu")).text)
-
-
-async def _tell_cpu(_: Request) -> Any:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return StreamingResponse(iter([str((used.ru_utime + used.ru_stime) * 1000)]), media_type="text/plain")
 
 
 def _provider(listener: socket.socket, answer_ms: int) -> None:
@@ -187,14 +210,11 @@ def _bare(listener: socket.socket, provider: str) -> None:
         response = await client.send(asked, stream=True)
         return StreamingResponse(response.aiter_raw(), media_type="text/event-stream")
 
-    routes = [Route("/v1/chat/completions", passed, methods=["POST"]), Route("/bench-cpu", _tell_cpu)]
-    _serve(Starlette(routes=routes), listener)
+    _serve(Starlette(routes=[Route("/v1/chat/completions", passed, methods=["POST"])]), listener)
 
 
 def _gateway(listener: socket.socket, settings: Settings, provider: str) -> None:
-    app = create_app(replace(settings, gateway=GatewaySettings(openai_url=f"{provider}/v1")))
-    app.router.routes.insert(0, Route("/bench-cpu", _tell_cpu))
-    _serve(app, listener)
+    serve_one(replace(settings, gateway=GatewaySettings(openai_url=f"{provider}/v1")), listener)
 
 
 def _serve(app: Any, listener: socket.socket) -> None:
@@ -203,8 +223,8 @@ def _serve(app: Any, listener: socket.socket) -> None:
 
 
 @contextmanager
-def _process(target: Callable[..., None], *given: Any) -> Generator[str]:
-    """A server in a process of its own; gives its address."""
+def serving(target: Callable[..., None], *given: Any) -> Generator[Server]:
+    """A server in a process of its own."""
     with socket.create_server(("127.0.0.1", 0), backlog=256) as listener:
         # Otherwise every answer waits 40 ms for an acknowledgement.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -214,7 +234,7 @@ def _process(target: Callable[..., None], *given: Any) -> Generator[str]:
         child.start()
         try:
             # Connections wait in the backlog until it serves.
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+            yield Server(f"http://127.0.0.1:{listener.getsockname()[1]}", child.pid or 0)
         finally:
             child.terminate()
             child.join(10)

@@ -102,6 +102,7 @@ def every_page(about: dict[str, str]) -> list[str]:
         (urls.SESSIONS, here),
         (urls.CHAT, {}),
         (urls.CHAT, here),
+        (urls.GATEWAY, {}),
         (urls.METRICS, {}),
         (urls.ERASE, {}),
         (urls.ERASE, here),

@@ -517,7 +517,7 @@ async def test_a_stranger_is_asked_for_a_key(locked):
     first = await client.get("/", headers=HTML)
     assert 200 == first.status_code
     assert "Pagefile" in first.text
-    for path in [one.path for one in site.PAGES] + [urls.METRICS, urls.HOME]:
+    for path in [one.path for one in site.PAGES] + [urls.GATEWAY, urls.METRICS, urls.HOME]:
         answer = await client.get(
             path, params={"conversation_id": "chat-amy", "user_id": "amy", "tenant": "clinic"}, headers=HTML
         )
@@ -678,6 +678,7 @@ def test_every_text_is_there_in_both_languages():
         "part.",
         "action.",
         "metric.",
+        "traffic.is.",
         "problem.",
         "tells.",
         "tab.",

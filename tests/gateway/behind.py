@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ import anthropic
 import openai
 
 from pagefile import BlockingMemory, Settings
+from pagefile.records import Scope
 from pagefile.settings import ArchiveSettings, EmbedderSettings, GatewaySettings
+from pagefile.stores.key_secrets import new_key
 from tests.acceptance.http_server import listening
 from tests.gateway.upstream import Script, Upstream
 
@@ -20,15 +23,16 @@ class Behind:
     url: str
     upstream: Upstream
     settings: Settings
+    #: Closes the clients at the end: a collector that comes later reports their sockets in another test.
+    opened: ExitStack
 
     def openai(self, **options: Any):
-        return openai.OpenAI(base_url=f"{self.url}/v1", api_key="sk-vendor", max_retries=0, **options)
-
-    def async_openai(self, **options: Any):
-        return openai.AsyncOpenAI(base_url=f"{self.url}/v1", api_key="sk-vendor", max_retries=0, **options)
+        client = openai.OpenAI(base_url=f"{self.url}/v1", api_key="sk-vendor", max_retries=0, **options)
+        return self.opened.enter_context(client)
 
     def anthropic(self, **options: Any):
-        return anthropic.Anthropic(base_url=self.url, api_key="sk-ant-vendor", max_retries=0, **options)
+        client = anthropic.Anthropic(base_url=self.url, api_key="sk-ant-vendor", max_retries=0, **options)
+        return self.opened.enter_context(client)
 
     @contextmanager
     def memory(self) -> Iterator[BlockingMemory]:
@@ -70,4 +74,11 @@ def behind(script: Script, path: Path, **given: Any) -> Iterator[Behind]:
                 **given,
             }
         )
-        yield Behind(opened.enter_context(listening(settings)), upstream, settings)
+        yield Behind(opened.enter_context(listening(settings)), upstream, settings, opened)
+
+
+def new_text(memory: BlockingMemory, name: str, user: str | None, tenant: str = "clinic") -> str:
+    """The text of a new key of ours."""
+    key, text = new_key(name, Scope(tenant, user), created=datetime.now(UTC))
+    memory.loop.wait(lambda: memory.inner.engine.store.keys.add(key))
+    return text

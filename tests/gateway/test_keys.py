@@ -1,18 +1,15 @@
 """Who may use the gateway, and what becomes of keys."""
 
 import logging
-from datetime import UTC, datetime
 
 import httpx
 import openai
 import pytest
 from starlette.datastructures import Headers
 
-from pagefile import Scope
 from pagefile.service.gateway import Target
 from pagefile.settings import ServiceSettings
-from pagefile.stores.key_secrets import new_key
-from tests.gateway.behind import behind
+from tests.gateway.behind import behind, new_text
 from tests.gateway.scripts import QUESTION, asked, echo
 from tests.gateway.upstream import Fault, Said
 
@@ -22,14 +19,8 @@ KEYED = {"service": ServiceSettings(require_keys=True)}
 @pytest.fixture
 def keyed(tmp_path):
     with behind(echo, tmp_path, **KEYED) as here, here.memory() as memory:
-        keys = {name: _key(memory, name, user) for name, user in (("tenant", None), ("ada", "ada"))}
+        keys = {name: new_text(memory, name, user) for name, user in (("tenant", None), ("ada", "ada"))}
         yield here, keys
-
-
-def _key(memory, name, user):
-    key, text = new_key(name, Scope("clinic", user), created=datetime.now(UTC))
-    memory.loop.wait(lambda: memory.inner.engine.store.keys.add(key))
-    return text
 
 
 def test_a_key_is_required(keyed):
@@ -45,8 +36,8 @@ def test_a_key_is_required(keyed):
 
 def test_our_key_in_the_vendors_header_does_not_leave(tmp_path, keyed):
     here, keys = keyed
-    client = openai.OpenAI(base_url=f"{here.url}/v1", api_key=keys["ada"], max_retries=0)
-    asked(client, QUESTION)
+    with openai.OpenAI(base_url=f"{here.url}/v1", api_key=keys["ada"], max_retries=0) as client:
+        asked(client, QUESTION)
     assert "authorization" not in here.upstream.requests[-1][1]
 
 
@@ -90,6 +81,27 @@ def test_a_key_of_one_user_reaches_no_other(keyed):
         assert [] == list(memory.turns(user_id="bob", tenant="clinic"))
 
 
+def test_tenants_share_nothing(tmp_path):
+    """Not even where users, histories and a provider's ids are the same."""
+    with behind(echo, tmp_path, **KEYED) as here:
+        with here.memory() as memory:
+            keys = {tenant: new_text(memory, tenant, "ada", tenant) for tenant in ("clinic", "school")}
+        history = [
+            *QUESTION,
+            {"role": "assistant", "content": "answer 1"},
+            {"role": "user", "content": "Really?"},
+        ]
+        found = {}
+        for tenant, key in keys.items():
+            headers = {"x-pagefile-key": key, "authorization": "Bearer sk-vendor"}
+            for messages in (QUESTION, history):
+                body = {"model": "gpt-5", "messages": messages}
+                answer = httpx.post(f"{here.url}/v1/chat/completions", json=body, headers=headers)
+                found.setdefault(tenant, set()).add(answer.headers["x-pagefile-conversation"])
+        assert [1, 1] == [len(names) for names in found.values()]
+        assert found["clinic"].isdisjoint(found["school"])
+
+
 def test_a_key_of_one_user_does_not_name_anothers_conversation(keyed):
     here, keys = keyed
     url, body = f"{here.url}/v1/chat/completions", {"model": "gpt-5", "messages": QUESTION}
@@ -117,7 +129,7 @@ def held(tmp_path):
     """The provider's key is the gateway's, and two users have keys of ours."""
     given = {"openai_api_key": "sk-held", "anthropic_api_key": "sk-ant-held"}
     with behind(anything, tmp_path, gateway=given, **KEYED) as here, here.memory() as memory:
-        yield here, {name: {"x-pagefile-key": _key(memory, name, name)} for name in ("ada", "bob")}
+        yield here, {name: {"x-pagefile-key": new_text(memory, name, name)} for name in ("ada", "bob")}
 
 
 def anything(_):
@@ -169,6 +181,18 @@ def test_with_the_held_key_a_user_continues_only_own_responses(held):
     headers = {**keys["ada"], "content-type": "application/json"}
     assert 403 == httpx.post(f"{here.url}/v1/responses", content=b"packed", headers=headers).status_code
     assert 2 == len(here.upstream.requests)
+
+
+def test_with_the_held_key_a_user_continues_only_own_threads(held):
+    here, keys = held
+
+    def asks(user, thread):
+        messages = [{"role": "user", "content": "What is it?"}]
+        body = {"model": "claude-sonnet-4-5", "max_tokens": 9, "messages": messages, "thread": thread}
+        return httpx.post(f"{here.url}/v1/messages", json=body, headers=keys[user])
+
+    following = {"type": "continue", "previous_message_id": asks("bob", {"type": "create"}).json()["id"]}
+    assert [200, 403] == [asks(user, following).status_code for user in ("bob", "ada")]
 
 
 def test_no_key_is_logged_or_stored(tmp_path, caplog):

@@ -5,15 +5,17 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import openai
+import pytest
 
 from tests.gateway.behind import behind
 from tests.gateway.scripts import asked, said, streamed
 from tests.gateway.upstream import Fault, Said
 
-CONVERSATIONS, TURNS = 12, 10
+CONVERSATIONS, TURNS = 25, 20
 FAULTS = (Fault(status=429), Fault(status=500), Fault(status=529), Fault(cut_after=2), Fault(cut_after=5))
 
 
+@pytest.mark.slow
 def test_no_turn_is_lost_and_none_is_there_twice(tmp_path):
     chance = random.Random(7)
 

@@ -184,3 +184,29 @@ def test_what_an_agent_says_in_the_users_name_is_not_the_question(tmp_path):
         asked(here.anthropic(), [about, user("one")])
         assert [["one"]] == [[turn[0] for turn in talk] for talk in here.talks()]
         assert about["content"] in json.dumps(here.upstream.last)
+
+
+def test_a_thread_at_the_provider_is_one_conversation(tmp_path):
+    """With `thread` Anthropic holds the history: what is sent alone joins its conversation, after a restart too."""
+
+    def script(body):
+        waits = "Read" in json.dumps(body) and "tool_result" not in json.dumps(body)
+        return Said(calls=(("read", {}),)) if waits else Said("done")
+
+    def sent(here, ask, content, thread):
+        return ask(here.anthropic(), [{"role": "user", "content": content}], extra_body={"thread": thread})
+
+    def following(message):
+        return {"type": "continue", "previous_message_id": message.id}
+
+    with behind(script, tmp_path) as here:
+        first = sent(here, asked, "Read it.", {"type": "create"})
+        result = {"type": "tool_result", "tool_use_id": first.content[-1].id, "content": "row 1" * 1_000}
+        second = sent(here, streamed, [result], following(first))
+        # The provider compares what continues with what it holds: nothing but the message may change.
+        assert "tools" not in here.upstream.last
+        assert result == here.upstream.last["messages"][0]["content"][0]
+    with behind(script, tmp_path) as here:
+        sent(here, streamed, "And now?", following(second))
+        assert following(second) == here.upstream.last["thread"]
+        assert [[("Read it.", "done", "done"), ("And now?", "done", "done")]] == here.talks()

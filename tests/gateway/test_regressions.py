@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from pagefile.integrations.fail_open import FailOpen
 from pagefile.settings import ArchiveSettings
 from pagefile.standalone.memory_tools import ToolCaller
 from tests.acceptance.http_server import listening
@@ -43,13 +44,31 @@ def test_what_was_loaded_is_not_taken_away_again(tmp_path):
 @pytest.mark.parametrize("slow", [False, True], ids=["fails", "slow"])
 def test_the_model_answers_without_a_result_that_cannot_be_loaded(tmp_path, monkeypatch, slow):
     """The client gets an answer and not half of one, and the turn is complete."""
+    edges = []
+    begin = FailOpen.__init__
+
+    def collected(edge, *given, **options):
+        edges.append(edge)
+        begin(edge, *given, **options)
+
+    def limited(seconds):
+        for edge in edges:
+            edge.timeout_s = seconds
+
+    def script(body):
+        told = reader(body)
+        # Only the answer to this call has little time, however slow the machine is.
+        limited(0.5 if slow and "Let me look." == told.text else 20.0)
+        return told
 
     async def answer(*_):
+        limited(20.0)
         if not slow:
             raise RuntimeError("a bug of ours")
         await asyncio.sleep(30)
 
-    with behind(reader, tmp_path, gateway={"deadline_s": 4.0}) as here:
+    monkeypatch.setattr(FailOpen, "__init__", collected)
+    with behind(script, tmp_path) as here:
         client = here.openai()
         history = read_table(client)
         monkeypatch.setattr(ToolCaller, "answer", answer)
@@ -65,7 +84,7 @@ def test_originals_outlive_a_restart(tmp_path):
         history = read_table(here.openai())
         upstream, settings = here.upstream, here.settings
         with listening(settings) as url:
-            again = Behind(url, upstream, settings)
+            again = Behind(url, upstream, settings, here.opened)
             assert "Let me look. It is 8638." == said(asked(again.openai(), [*history, ROW], tools=[READ]))
             assert 1 == len(again.talks())
 
@@ -204,7 +223,7 @@ def test_a_gateway_that_was_replaced_loses_nothing(tmp_path):
             {"role": "user", "content": "two"},
         ]
         with listening(other) as url:
-            asked(Behind(url, here.upstream, other).openai(), history)
+            asked(Behind(url, here.upstream, other, here.opened).openai(), history)
         assert [["one", "two"]] == [[turn[0] for turn in talk] for talk in here.talks()]
 
 

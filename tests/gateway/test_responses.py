@@ -3,6 +3,7 @@
 import json
 import re
 
+import httpx
 import pytest
 
 from tests.gateway.behind import behind
@@ -106,21 +107,22 @@ def reader(body):
     return Said(calls=(("read", {}),), thinking="hm")
 
 
+def loaded(client, ask):
+    """The answer to a question about a result that was paged out."""
+    items = [user("Read the table.")]
+    first = ask(client, items, tools=[READ])
+    items += [item.model_dump(exclude_none=True) for item in first.output]
+    items += [{"type": "function_call_output", "call_id": first.output[-1].call_id, "output": BIG}]
+    second = ask(client, items, tools=[READ])
+    assert "read it" == second.output_text
+    items += [*(item.model_dump(exclude_none=True) for item in second.output), user("What is in row 1234?")]
+    return ask(client, items, tools=[READ])
+
+
 @pytest.mark.parametrize("ask", [asked, streamed])
 def test_a_paged_out_result_is_loaded_before_the_client_sees_the_answer(tmp_path, ask):
     with behind(reader, tmp_path) as here:
-        client = here.openai()
-        items = [user("Read the table.")]
-        first = ask(client, items, tools=[READ])
-        items += [item.model_dump(exclude_none=True) for item in first.output]
-        items += [{"type": "function_call_output", "call_id": first.output[-1].call_id, "output": BIG}]
-        second = ask(client, items, tools=[READ])
-        assert "read it" == second.output_text
-        items += [
-            *(item.model_dump(exclude_none=True) for item in second.output),
-            user("What is in row 1234?"),
-        ]
-        final = ask(client, items, tools=[READ])
+        final = loaded(here.openai(), ask)
         assert "Let me look. It is 8638." == final.output_text
         assert ["message", "message"] == [item.type for item in final.output]
         assert 20 == final.usage.input_tokens
@@ -136,3 +138,40 @@ def test_conversations_of_the_provider_pass(tmp_path):
     with behind(echo, tmp_path) as here:
         here.openai().get("/conversations/conv_1", cast_to=object)
         assert "/v1/conversations/conv_1" == here.upstream.requests[-1][0]
+
+
+@pytest.mark.parametrize("ask", [asked, streamed])
+def test_a_history_at_the_provider_outlives_a_restart(tmp_path, ask):
+    """A response or a conversation of the provider's is known to the next process, too."""
+    with behind(echo, tmp_path) as here:
+        first = ask(here.openai(), "one", user="ada")
+        ask(here.openai(), "eins", conversation="conv_1", user="ada")
+    with behind(echo, tmp_path) as here:
+        second = ask(here.openai(), "two", previous_response_id=first.id, user="ada")
+        ask(here.openai(), "zwei", conversation="conv_1", user="ada")
+        # Ids are known to the user alone who got them.
+        ask(here.openai(), "other", previous_response_id=first.id, user="eve")
+    with behind(echo, tmp_path) as here:
+        ask(here.openai(), "three", previous_response_id=second.id, user="ada")
+        talks = sorted([turn[0] for turn in talk] for talk in here.talks())
+        assert [["eins", "zwei"], ["one", "two", "three"], ["other"]] == talks
+
+
+def test_hidden_rounds_outlive_a_restart(tmp_path):
+    """The provider is asked to continue the last of them, although the client knows only the first."""
+    with behind(reader, tmp_path) as here:
+        answer = loaded(here.openai(), streamed)
+    with behind(echo, tmp_path) as here:
+        asked(here.openai(), "And now?", previous_response_id=answer.id)
+        (number,) = re.findall(r"\d+", here.upstream.last["previous_response_id"])
+        assert int(number) > int(re.findall(r"\d+", answer.id)[0])
+
+
+@pytest.mark.parametrize("name", ["", "x" * 100_000, "resp\x00", "resp_\ud800", 7])
+def test_an_id_that_cannot_be_one_is_for_the_provider_to_judge(tmp_path, name):
+    with behind(echo, tmp_path) as here:
+        body = json.dumps({"model": "gpt-5", "input": "one", "previous_response_id": name})
+        headers = {"content-type": "application/json"}
+        answer = httpx.post(f"{here.url}/v1/responses", content=body, headers=headers)
+        assert (200, "memory") == (answer.status_code, answer.headers["x-pagefile-status"])
+        assert name == here.upstream.last["previous_response_id"]

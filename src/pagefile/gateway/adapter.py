@@ -4,7 +4,6 @@ An adapter changes only what memory changes. Every other field of a request, and
 with our own tools, passes as it came.
 """
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias, cast
 
 from pagefile.content import Shape
 from pagefile.gateway.exchanges import Exchange, Json, exchanges, text_of
-from pagefile.gateway.sse import Event, EventSplitter, dumped, encoded
+from pagefile.gateway.sse import Event, EventSplitter, dumped, object_of
 from pagefile.shapes.skeleton import as_list, as_object, objects_in
 from pagefile.standalone.tools import tool_schemas
 from pagefile.window.candidates import ShownTurn
@@ -126,6 +125,11 @@ class Adapter(ABC):
         del body
         return None
 
+    def is_held(self, body: Json) -> bool:
+        """Whether the provider holds the answer, for a request that continues it."""
+        del body
+        return False
+
     def with_previous(self, body: Json, name: str) -> Json:
         """The request as a continuation of something else."""
         del name
@@ -191,9 +195,13 @@ def parts_of(turns: Sequence[ShownTurn], blobs: Mapping[str, bytes]) -> Parts:
 
 
 def _media_in(value: Any) -> int:
-    if (fields := as_object(value)) is not None:
-        return 1 if fields.get("type") in _MEDIA else sum(map(_media_in, fields.values()))
-    return sum(map(_media_in, as_list(value) or ()))
+    """Blocks are in messages, in their content and in what tools put out; going through every argument of a long run takes milliseconds."""
+    found = 0
+    for block in objects_in(value):
+        found += block.get("type") in _MEDIA or _media_in(block.get("content")) + _media_in(
+            block.get("output")
+        )
+    return found
 
 
 # -- answers ------------------------------------------------------------------------------------------------------------
@@ -312,7 +320,7 @@ class Reply(ABC):
         """Forget what belongs to one round."""
 
     @abstractmethod
-    def error_event(self, status: int, body: bytes) -> bytes:
+    def error_event(self, error: Json) -> bytes:
         """How a stream says that a later round failed."""
 
     # -- inside -----------------------------------------------------------------------------------------------------------
@@ -347,20 +355,18 @@ class Reply(ABC):
         self._holding = True
 
     def _round_of_whole(self) -> Round:
-        payload = self._payload()
+        payload = object_of(self._whole)
         return Round() if payload is None else self.round_of(payload)
 
-    def _payload(self) -> Json | None:
-        try:
-            return as_object(json.loads(b"".join(self._pieces)))
-        except (ValueError, RecursionError):
-            return None
+    @property
+    def _whole(self) -> bytes:
+        """An answer that is not a stream, as it came."""
+        return b"".join(self._pieces)
 
     def _delivered(self) -> bytes:
-        payload = self._payload()
         touched = len(self.rounds) > 1 or (self.rounds and self.rounds[-1].calls)
-        whole = b"".join(self._pieces)
-        return whole if payload is None or not touched else dumped(self.merged(payload))
+        payload = object_of(self._whole) if touched else None
+        return self._whole if payload is None else dumped(self.merged(payload))
 
 
 def summed(one: Mapping[str, Any], other: Mapping[str, Any]) -> Json:
@@ -381,19 +387,12 @@ def _is_number(value: object) -> bool:
 
 def said_arguments(text: str) -> Json:
     """The arguments of a call; none if a model did not write an object."""
-    try:
-        return as_object(json.loads(text)) or {}
-    except (ValueError, RecursionError):
-        return {}
+    return object_of(text) or {}
 
 
 def error_of(body: bytes, status: int) -> Json:
     """The error in a response, or one that says what is known."""
-    try:
-        found = as_object(json.loads(body)) or {}
-    except (ValueError, RecursionError):
-        found = {}
-    error = as_object(found.get("error"))
+    error = as_object((object_of(body) or {}).get("error"))
     return error or {
         "type": "api_error",
         "message": f"The provider answered with status {status}.",
@@ -402,6 +401,5 @@ def error_of(body: bytes, status: int) -> Json:
 
 
 __all__ = [
-    "Adapter", "Event", "OwnCall", "Reply", "Results", "Round", "Talk", "encoded", "error_of", "parts_of",
-    "said_arguments", "summed",
+    "Adapter", "OwnCall", "Reply", "Results", "Round", "Talk", "error_of", "parts_of", "said_arguments", "summed",
 ]  # fmt: skip

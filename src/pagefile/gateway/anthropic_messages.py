@@ -3,19 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from pagefile.gateway.adapter import (
-    Adapter,
-    Event,
-    OwnCall,
-    Reply,
-    Round,
-    encoded,
-    error_of,
-    parts_of,
-    said_arguments,
-    summed,
-)
+from pagefile.gateway.adapter import Adapter, OwnCall, Reply, Round, parts_of, said_arguments, summed
 from pagefile.gateway.exchanges import Json, blocks_of, cache_marks, text_of
+from pagefile.gateway.sse import Event, encoded
 from pagefile.shapes.skeleton import as_list, as_object, objects_in
 from pagefile.window.candidates import ShownTurn
 from pagefile.window.parts import anthropic
@@ -49,6 +39,16 @@ class Messages(Adapter):
 
     def with_messages(self, body: Json, messages: Sequence[Json]) -> Json:
         return {**body, "messages": list(messages)}
+
+    def is_stateful(self, body: Json) -> bool:
+        return bool(body.get("thread"))
+
+    def previous(self, body: Json) -> str | None:
+        named = (as_object(body.get("thread")) or {}).get("previous_message_id")
+        return named if isinstance(named, str) else None
+
+    def is_held(self, body: Json) -> bool:
+        return self.is_stateful(body)
 
     def with_mark(self, body: Json, before: int) -> Json:
         """Where a client uses the prompt cache, the end of the history before the question is marked too: what follows changes."""
@@ -123,6 +123,7 @@ class MessagesReply(Reply):
             case "message_start":
                 message = as_object(data.get("message")) or {}
                 self._usage = as_object(message.get("usage")) or {}
+                self.id = self.id or str(message.get("id"))
                 return b"" if self.rounds else None
             case "content_block_start" | "content_block_delta" | "content_block_stop":
                 return self._block(event, data)
@@ -191,6 +192,7 @@ class MessagesReply(Reply):
 
     def round_of(self, payload: Json) -> Round:
         stop = payload.get("stop_reason")
+        self.id = str(payload.get("id"))
         usage = as_object(payload.get("usage")) or {}
         return self._round(objects_in(payload.get("content")), str(stop) if stop else None, usage)
 
@@ -223,5 +225,5 @@ class MessagesReply(Reply):
         ended = "end_turn" if stop == "tool_use" and not called else stop
         return {**payload, "content": content, "stop_reason": ended, "usage": self.usage}
 
-    def error_event(self, status: int, body: bytes) -> bytes:
-        return encoded({"type": "error", "error": error_of(body, status)}, "error")
+    def error_event(self, error: Json) -> bytes:
+        return encoded({"type": "error", "error": error}, "error")

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import anyio
 
+from pagefile.gateway.adapter import error_of
 from pagefile.gateway.session import Call
 from pagefile.integrations.fail_open import FailOpen
 
@@ -21,24 +22,21 @@ _EVENTS = "text/event-stream"
 CLEAN_UP_S = 5.0
 
 
-class Response(Protocol):
-    """A provider's response, whichever HTTP library brought it."""
-
+class _Beginning(Protocol):
     @property
     def status(self) -> int: ...
     @property
     def headers(self) -> Mapping[str, str]: ...
+
+
+class Response(_Beginning, Protocol):
+    """A provider's response, whichever HTTP library brought it."""
 
     def pieces(self) -> AsyncIterator[bytes]: ...
 
 
-class BlockingResponse(Protocol):
+class BlockingResponse(_Beginning, Protocol):
     """The same, of a library that blocks."""
-
-    @property
-    def status(self) -> int: ...
-    @property
-    def headers(self) -> Mapping[str, str]: ...
 
     def pieces_now(self) -> Iterator[bytes]: ...
 
@@ -91,6 +89,7 @@ async def carry(call: Call, edge: FailOpen, post: Post) -> AsyncGenerator[Head |
                 async for piece in response.pieces():
                     if out := call.reply.feed(piece, events=events):
                         yield out
+            call.reply.end_round()
             next_body: bytes | None = None
             with anyio.CancelScope(shield=True):
                 next_body = await edge.attempt("recording an answer", call.after_round, None, always=True)
@@ -131,6 +130,7 @@ def carry_blocking(call: Call, edge: FailOpen, post: BlockingPost) -> Generator[
                 for piece in response.pieces_now():
                     if out := call.reply.feed(piece, events=events):
                         yield out
+            call.reply.end_round()
             next_body = edge.attempt_blocking("recording an answer", call.after_round, None, always=True)
             next_body = next_body or call.next_without_memory()
             if next_body is None:
@@ -144,7 +144,7 @@ def carry_blocking(call: Call, edge: FailOpen, post: BlockingPost) -> Generator[
 
 def _failure(call: Call, status: int, body: bytes, *, first: bool) -> bytes:
     """A failure of the first round is the provider's own response; in a stream that has begun, it is an event."""
-    return body if first or not call.reply.events else call.reply.error_event(status, body)
+    return body if first or not call.reply.events else call.reply.error_event(error_of(body, status))
 
 
 async def prepared(call: Call, edge: FailOpen) -> bytes:

@@ -3,18 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from pagefile.gateway.adapter import (
-    Adapter,
-    Event,
-    OwnCall,
-    Reply,
-    Round,
-    encoded,
-    error_of,
-    said_arguments,
-    summed,
-)
+from pagefile.gateway.adapter import Adapter, OwnCall, Reply, Round, said_arguments, summed
 from pagefile.gateway.exchanges import Json, text_of
+from pagefile.gateway.sse import Event, encoded
 from pagefile.shapes.skeleton import as_list, as_object, objects_in
 from pagefile.window.candidates import ShownTurn
 from pagefile.window.parts import chat_turn
@@ -242,8 +233,8 @@ class ChatReply(Reply):
             "usage": self.usage,
         }
 
-    def error_event(self, status: int, body: bytes) -> bytes:
-        return encoded({"error": error_of(body, status)})
+    def error_event(self, error: Json) -> bytes:
+        return encoded({"error": error})
 
 
 def _whole_call(call: Json) -> Json:

@@ -80,7 +80,7 @@ class Place:
 @dataclass(slots=True)
 class Conversations:
     memory: Memory
-    #: The conversation of an exchange, and the conversation of a provider's response.
+    #: The conversation of an exchange.
     _known: Lru[tuple[Scope, str], str] = field(default_factory=lambda: Lru(_REMEMBERED))
     #: How much of a running exchange is in its turn, and the digest of the last message of it.
     _caught: Lru[tuple[Scope, str], tuple[int, str]] = field(default_factory=lambda: Lru(_REMEMBERED))
@@ -96,7 +96,7 @@ class Conversations:
             for exchange in found[known:-1]:
                 await self._recorded(chat, exchange, shape)
             turn = await self._running(chat, found[-1], shape)
-        self.remember(scope, found[-1].key, chat.id)
+        self._known[scope, found[-1].key] = chat.id
         return Place(chat, turn, from_log=who.conversation is not None and len(found) == 1)
 
     async def resume(self, who: Who, messages: Sequence[Json]) -> Place | None:
@@ -107,12 +107,6 @@ class Conversations:
         turns = await chat.turns(newest=True, limit=_NEWEST_TURNS)
         turn = next((one for one in reversed(turns) if one.status == "open"), None)
         return None if turn is None else Place(chat, await chat.extend(turn, _given(messages)))
-
-    def remember(self, scope: Scope, name: str, conversation: str) -> None:
-        self._known[Scope(scope.tenant, scope.user), name] = conversation
-
-    def conversation_of(self, who: Who, name: str) -> str | None:
-        return self._known.get((who.scope, name))
 
     # -- which conversation -----------------------------------------------------------------------------------------------
 

@@ -3,19 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
-from pagefile.gateway.adapter import (
-    Adapter,
-    Event,
-    OwnCall,
-    Reply,
-    Round,
-    encoded,
-    error_of,
-    parts_of,
-    said_arguments,
-    summed,
-)
+from pagefile.gateway.adapter import Adapter, OwnCall, Reply, Round, parts_of, said_arguments, summed
 from pagefile.gateway.exchanges import Json
+from pagefile.gateway.sse import Event, encoded
 from pagefile.shapes.skeleton import as_list, as_object, objects_in
 from pagefile.window.candidates import ShownTurn
 from pagefile.window.parts import responses
@@ -63,6 +53,9 @@ class Responses(Adapter):
 
     def is_stateful(self, body: Json) -> bool:
         return any(body.get(name) for name in ("previous_response_id", "conversation", "prompt"))
+
+    def is_held(self, body: Json) -> bool:
+        return body.get("store") is not False
 
     def previous(self, body: Json) -> str | None:
         """The response or the conversation at the provider that this one continues."""
@@ -205,8 +198,7 @@ class ResponsesReply(Reply):
         usage = summed(usage, as_object(payload.get("usage")) or {})
         return {**payload, "id": shown, "output": output, "usage": usage}
 
-    def error_event(self, status: int, body: bytes) -> bytes:
-        error = error_of(body, status)
+    def error_event(self, error: Json) -> bytes:
         self._number += 1
         told = {"code": error.get("code"), "message": error.get("message"), "param": None}
         return encoded({"type": "error", **told, "sequence_number": self._number}, "error")

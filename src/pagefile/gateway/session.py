@@ -4,7 +4,6 @@ A call does no HTTP. Whoever carries it sends what `prepare` returns, feeds the 
 whether another round follows. The service does that for its routes, and transports do it for wrapped clients.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
@@ -17,15 +16,14 @@ from pagefile.gateway.adapter import Adapter, OwnCall, Reply, Round, Talk
 from pagefile.gateway.composing import Added, Composition
 from pagefile.gateway.conversations import Conversations, Place, Who, version_of
 from pagefile.gateway.exchanges import Json
+from pagefile.gateway.provider_ids import Held, ProviderIds
 from pagefile.gateway.sse import dumped
 from pagefile.inspector import urls
 from pagefile.integrations.recorder import as_json
 from pagefile.lru import Lru
 from pagefile.records import Scope, Turn
 from pagefile.settings import GatewaySettings
-from pagefile.shapes.skeleton import as_object
 from pagefile.standalone.memory_tools import ToolCaller
-from pagefile.text.json_size import has_many_values
 from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.window.budget import model_limits
 from pagefile.window.receipt import Window
@@ -54,12 +52,11 @@ class Gateway:
     added: Lru[tuple[Scope, str], Added] = field(default_factory=lambda: Lru(_TURNS_REMEMBERED))
     #: Rounds that the client did not see, by their turn and the client's call that ended them.
     rounds: Lru[tuple[Scope, str, str], list[Json]] = field(default_factory=lambda: Lru(_TURNS_REMEMBERED))
-
-    #: The provider's id of a last round, by that of the first, which the client knows.
-    last_rounds: Lru[tuple[Scope, str], str] = field(default_factory=lambda: Lru(_TURNS_REMEMBERED))
+    provider_ids: ProviderIds = field(init=False)
 
     def __post_init__(self) -> None:
         self.conversations = Conversations(self.memory)
+        self.provider_ids = ProviderIds(self.memory)
 
 
 @dataclass(slots=True)
@@ -92,6 +89,10 @@ class Call:
     def __post_init__(self) -> None:
         self.reply = self.adapter.reply(frozenset())
 
+    @property
+    def model(self) -> str:
+        return str(self.body.get("model") or "")
+
     # -- before ---------------------------------------------------------------------------------------------------------
 
     async def prepare(self) -> bytes:
@@ -107,19 +108,18 @@ class Call:
         body = self._composed(talk, window)
         self.window, self.window_s = window, perf_counter() - began
         self.status = "memory"
-        self.sent = body
-        return dumped(body)
+        self.sent, out = body, dumped(body)
+        self.saved_tokens = self._saved(window, len(out))
+        return out
 
     async def _opened(self, talk: Talk) -> Place | None:
         conversations, previous = self.gateway.conversations, self.adapter.previous(self.body)
-        if (
-            previous is not None
-            and (last := self.gateway.last_rounds.get((self.who.scope, previous))) is not None
-        ):
-            self.body = self.adapter.with_previous(self.body, last)
+        held = None if previous is None else await self.gateway.provider_ids.find(self.who.scope, previous)
+        if held is not None and held.last is not None:
+            self.body = self.adapter.with_previous(self.body, held.last)
             self.raw = dumped(self.body)
-        if previous is not None and self.who.conversation is None:
-            self.who = replace(self.who, conversation=conversations.conversation_of(self.who, previous))
+        if held is not None and self.who.conversation is None:
+            self.who = replace(self.who, conversation=held.conversation)
         if not talk.exchanges:
             return await conversations.resume(self.who, self.adapter.messages(self.body))
         return await conversations.open(self.who, talk.exchanges, self.adapter.shape)
@@ -138,7 +138,7 @@ class Call:
 
     def _size(self) -> dict[str, Any]:
         """The budget: the setting, within the model's own window; a window that is not known leaves nothing out."""
-        model, given = str(self.body.get("model") or ""), self.gateway.settings.window_tokens
+        model, given = self.model, self.gateway.settings.window_tokens
         try:
             model_limits(model)
         except SettingsError:
@@ -162,12 +162,15 @@ class Call:
         composition = Composition(
             adapter, body, talk, window, added, redeemable=redeemable, from_log=place.from_log
         )
-        composed = composition.composed()
         self.offered = redeemable and bool(window.parts.guide)
         if self.offered:
             self.reply = adapter.reply(LOADING_TOOLS)
-        self.saved_tokens = _saved(self.body, composed, window)
-        return composed
+        return composition.composed()
+
+    def _saved(self, window: Window, size: int) -> int:
+        """About how many tokens the request has less than the client's, whose sizes are known."""
+        tokens = window.tokens + window.receipt.reserved.get("tools", 0)
+        return max(0, round((len(dumped(self.body)) - size) * tokens / max(1, size)))
 
     def _beside(self, talk: Talk, added: Added) -> Json:
         """Only the memory block: the provider holds the history."""
@@ -220,8 +223,11 @@ class Call:
     # -- after ----------------------------------------------------------------------------------------------------------
 
     async def after_round(self) -> bytes | None:
-        """What to send next if the model called our tools; None if the answer is complete, which is then in the log."""
-        ended = self.reply.end_round()
+        """What to send next if the model called our tools; None if the answer is complete, which is then in the log.
+
+        The round has ended before: this may be done beside the request, or later.
+        """
+        ended = self.reply.rounds[-1]
         if self.place is None:
             return None
         if ended.calls and not ended.foreign and ended.stop is not None and not self._exhausted:
@@ -278,13 +284,19 @@ class Call:
                 messages=await place.chat.messages(place.turn.id), id=version_of(place.turn.id[:32])
             )
             place.turn = await self._written(again, said, final=final)
-        last, shown = self.reply.id, self.reply.shown_id
-        if last is not None and shown not in (None, last):
-            self.gateway.last_rounds[self.who.scope, shown] = last
-        for name in filter(None, (last, shown, self.adapter.previous(self.body))):
-            self.gateway.conversations.remember(place.chat.scope, name, place.chat.id)
+        await self._keep_ids(place)
         if ended.stop is None:
             await place.chat.abort(place.turn)
+
+    async def _keep_ids(self, place: Place) -> None:
+        """What the provider calls this answer, and what it continued."""
+        if not self.adapter.is_held(self.body):
+            return
+        last, shown, chat = self.reply.id, self.reply.shown_id, place.chat.id
+        named = {name: Held(chat) for name in (self.adapter.previous(self.body), last) if name}
+        if shown is not None:
+            named[shown] = Held(chat, None if shown == last else last)
+        await self.gateway.provider_ids.keep(self.who.scope, named)
 
     async def _written(self, turn: Turn, said: Sequence[Json], *, final: bool) -> Turn:
         chat = self._placed.chat
@@ -343,20 +355,3 @@ def _is_plain(message: Json) -> bool:
         and isinstance(message["content"], str)
         and bool(message["content"].strip())
     )
-
-
-def _saved(given: Json, composed: Json, window: Window) -> int:
-    """About how many tokens the request has less than the client's: what is known of both is their size."""
-    before, after = len(dumped(given)), len(dumped(composed))
-    per_token = max(1.0, len(dumped(window.messages)) / max(1, window.tokens))
-    return max(0, round((before - after) / per_token))
-
-
-def parsed_body(raw: bytes) -> Json | None:
-    """The JSON object in a body; None for anything else, which is for the provider to judge, and for far too many values."""
-    if has_many_values(raw):
-        return None
-    try:
-        return as_object(json.loads(raw))
-    except (ValueError, RecursionError):
-        return None

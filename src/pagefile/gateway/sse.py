@@ -21,11 +21,7 @@ class Event(NamedTuple):
 
     @property
     def json(self) -> dict[str, Any] | None:
-        """Its data if that is a JSON object; a malformed one is for the client to judge."""
-        try:
-            return as_object(json.loads(self.data))
-        except (ValueError, RecursionError):
-            return None
+        return object_of(self.data)
 
 
 class EventSplitter:
@@ -61,14 +57,26 @@ class EventSplitter:
 
 
 def _event(raw: bytes) -> Event:
+    text = raw.decode("utf-8", "replace")
+    # Most events are a single line.
+    if text.startswith("data: ") and text.find("\n") == len(text) - 2 and "\r" not in text:
+        return Event(raw, "", text[6:-2])
     name, data = "", list[str]()
-    for line in _LINE.split(raw.decode("utf-8", "replace")):
+    for line in _LINE.split(text):
         field, _, value = line.partition(":")
         if field == "event":
             name = value.removeprefix(" ")
         elif field == "data":
             data.append(value.removeprefix(" "))
     return Event(raw, name, "\n".join(data))
+
+
+def object_of(text: str | bytes) -> dict[str, Any] | None:
+    """A JSON object as it was sent; None for anything else, which is for the other side to judge."""
+    try:
+        return as_object(json.loads(text))
+    except (ValueError, RecursionError):
+        return None
 
 
 def encoded(data: Mapping[str, Any], name: str = "") -> bytes:

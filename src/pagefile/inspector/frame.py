@@ -7,7 +7,16 @@ from pagefile.inspector.markup import Element, document, el
 from pagefile.inspector.page_request import Reader
 from pagefile.inspector.ui import View
 
-_MENU = (urls.CONVERSATIONS, urls.RECALL, urls.ARCHIVE, urls.FACTS, urls.SESSIONS, urls.CHAT, urls.METRICS)
+_MENU = (
+    urls.CONVERSATIONS,
+    urls.RECALL,
+    urls.ARCHIVE,
+    urls.FACTS,
+    urls.SESSIONS,
+    urls.CHAT,
+    urls.GATEWAY,
+    urls.METRICS,
+)
 _TABS = (urls.CONVERSATION, urls.CALLS, urls.ARCHIVE, urls.SESSIONS, urls.RECALL, urls.CHAT, urls.ERASE)
 #: Pages that belong to another one in the navigation.
 _UNDER = {

@@ -22,7 +22,7 @@ from pagefile.settings import Settings
 logger = logging.getLogger("pagefile")
 
 _SHOWN = 8
-_WAYS = (urls.CONVERSATIONS, urls.RECALL, urls.ARCHIVE, urls.FACTS, urls.CHAT, urls.METRICS)
+_WAYS = (urls.CONVERSATIONS, urls.RECALL, urls.ARCHIVE, urls.FACTS, urls.CHAT, urls.GATEWAY, urls.METRICS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def show(data: Start, reader: Reader) -> ui.View:
         ways = el("p", say("start.empty")), None if reader.asked.bound else fill, by_hand
         latest = ui.card(say("start.empty_title"), *ways, class_="welcome")
     body = [_demo_state(data.demo, reader), latest, _ways(reader), _calling(data, reader)]
-    return ui.View("Pagefile", body, lead=say("start.lead"))
+    return ui.View("Pagefile", body, lead=say("start.lead"), refresh_s=2 if data.demo.running else None)
 
 
 def _demo_state(demo: DemoState, reader: Reader) -> Content:

@@ -33,6 +33,8 @@ class View:
     script: bool = False
     #: Without navigation, for readers who are not signed in.
     bare: bool = False
+    #: After how many seconds it loads itself again; None for never.
+    refresh_s: int | None = None
     #: Whether the page has a JSON twin: problems and the sign-in have none.
     twin: bool = True
 

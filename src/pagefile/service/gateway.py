@@ -26,18 +26,21 @@ from pagefile.engine import Memory
 from pagefile.errors import AccessError, PagefileError
 from pagefile.gateway import ADAPTERS, identity
 from pagefile.gateway.carrying import Head, carry
-from pagefile.gateway.session import Call, Gateway, Mode, parsed_body
-from pagefile.gateway.sse import dumped
+from pagefile.gateway.prices import read_prices
+from pagefile.gateway.session import Call, Gateway, Mode
+from pagefile.gateway.sse import dumped, object_of
+from pagefile.inspector.traffic import Traffic
 from pagefile.integrations.fail_open import FailOpen
 from pagefile.lru import Lru
 from pagefile.records import Scope
 from pagefile.service.auth import NOT_YOURS, is_anothers, open_memory, principal_of
+from pagefile.service.gateway_observer import Observer
 from pagefile.service.problems import answered, problem_of, to_problem
-from pagefile.service.span_keys import SPAN, SPAN_NAME
 from pagefile.service.vendor_paths import is_vendors
 from pagefile.settings import GatewaySettings, Settings
 from pagefile.shapes.skeleton import as_object
 from pagefile.stores.key_secrets import is_key
+from pagefile.text.json_size import has_many_values
 
 #: Hop-by-hop headers, those that a proxy writes itself, and cookies: they are this host's, and the inspector's is a key.
 _HOP = frozenset(
@@ -62,6 +65,7 @@ class Upstreams:
 
     gateway: Gateway
     client: httpx.AsyncClient
+    observer: Observer
     #: One per user: a history that takes long to record must not cost everybody the memory.
     _edges: Lru[Scope, FailOpen] = field(default_factory=lambda: Lru(1_000))
 
@@ -136,7 +140,9 @@ async def upstreams(memory: Memory, settings: Settings) -> AsyncGenerator[Upstre
     async with httpx.AsyncClient(
         timeout=timeout, limits=limits, cookies=cookies, follow_redirects=False, trust_env=False
     ) as client:
-        yield Upstreams(Gateway(memory, gateway), client)
+        prices = read_prices(gateway.prices)
+        observer = Observer(prices, Traffic(prices.currency), memory.engine)
+        yield Upstreams(Gateway(memory, gateway), client, observer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,15 +189,25 @@ class _Carried:
     target: Target
     request: Request
     began: bool = False
+    #: The status of an answer that the client got to its end.
+    code: int | None = None
 
     async def answer(self, send: Send) -> None:
         raw = await self.request.body()
         call = self._call(raw)
         if self.target.key and principal_of(self.request).tenant is not None:
-            self._refuse_others(call)
+            await self._refuse_others(call)
         if call is not None and principal_of(self.request).user is not None:
             await self._refuse_anothers(call)
         started = perf_counter()
+        try:
+            await self._answered(raw, call, send)
+        finally:
+            if call is not None:
+                seconds = perf_counter() - started
+                self.upstream.observer.note(call, self.request.scope, seconds, self.code)
+
+    async def _answered(self, raw: bytes, call: Call | None, send: Send) -> None:
         refused: PagefileError | None = None
         async with anyio.create_task_group() as together:
             together.start_soon(self._until_gone, together.cancel_scope)
@@ -210,15 +226,14 @@ class _Carried:
             together.cancel_scope.cancel()
         if refused is not None:
             raise refused
-        if call is not None:
-            self._count(call, perf_counter() - started)
-            self._trace(call)
 
     def _call(self, raw: bytes) -> Call | None:
         """What memory has to do with the request; None if it only passes."""
         request = self.request
         adapter = ADAPTERS.get(request.scope["path"].removeprefix("/v1"))
-        body = parsed_body(raw) if adapter is not None and request.method == "POST" else None
+        # One with far too many values passes as it came: reading it would hold up everybody.
+        reads = adapter is not None and request.method == "POST" and not has_many_values(raw)
+        body = object_of(raw) if reads else None
         if adapter is None or body is None:
             return None
         principal = principal_of(request)
@@ -228,7 +243,7 @@ class _Carried:
         )
         return Call(self.upstream.gateway, adapter, who, raw, body, self._mode(settings.mode))
 
-    def _refuse_others(self, call: Call | None) -> None:
+    async def _refuse_others(self, call: Call | None) -> None:
         """One key of the provider's serves all holders of our keys: refuse what reaches anything that another left there."""
         method, path = self.request.method, cast("str", self.request.scope["path"])
         if call is None:
@@ -239,10 +254,11 @@ class _Carried:
                     "embeddings, token counts and the list of models pass."
                 )
             return
-        known, given = self.upstream.gateway.conversations, call.body
-        for value in filter(None, (given.get("conversation"), given.get("previous_response_id"))):
+        known, given = self.upstream.gateway.provider_ids, call.body
+        thread = (as_object(given.get("thread")) or {}).get("previous_message_id")
+        for value in filter(None, (given.get("conversation"), given.get("previous_response_id"), thread)):
             name = (as_object(value) or {}).get("id", value)
-            if not isinstance(name, str) or known.conversation_of(call.who, name) is None:
+            if not isinstance(name, str) or await known.find(call.who.scope, name) is None:
                 raise AccessError("This user has no such response or conversation here: send the history.")
 
     async def _refuse_anothers(self, call: Call) -> None:
@@ -279,6 +295,7 @@ class _Carried:
         if head is not None and not self.began:
             await self._start(send, head.status, self._back(head.headers, call.headers(), 0))
         await send({"type": "http.response.body", "body": b"", "more_body": False})
+        self.code = None if head is None else head.status
 
     async def _pass(self, raw: bytes, send: Send) -> None:
         """Byte for byte, both ways."""
@@ -336,35 +353,9 @@ class _Carried:
         }
         body = dumped({"type": "error", "error": told})
         headers = [("content-type", "application/json"), ("content-length", str(len(body)))]
-        await self._start(send, 504 if timeout else 502, headers)
+        self.code = 504 if timeout else 502
+        await self._start(send, self.code, headers)
         await send({"type": "http.response.body", "body": body, "more_body": False})
-
-    def _trace(self, call: Call) -> None:
-        """What OpenTelemetry's conventions for generative AI name, and nothing that anybody said."""
-        scope, model = self.request.scope, str(call.body.get("model") or "")
-        span = scope.get(SPAN)
-        if span is None:
-            return
-        scope[SPAN_NAME] = f"chat {model}".rstrip()
-        usage = call.reply.usage
-        told = {
-            "gen_ai.operation.name": "chat",
-            "gen_ai.provider.name": "anthropic" if call.adapter.shape == "anthropic" else "openai",
-            "gen_ai.request.model": model,
-            "gen_ai.usage.input_tokens": usage.get("input_tokens", usage.get("prompt_tokens")),
-            "gen_ai.usage.output_tokens": usage.get("output_tokens", usage.get("completion_tokens")),
-            "pagefile.gateway.status": call.status,
-        }
-        for name, value in told.items():
-            if value is not None:
-                span.set_attribute(name, value)
-
-    def _count(self, call: Call, seconds: float) -> None:
-        meter = self.upstream.gateway.memory.engine.meter
-        meter.count("pagefile_gateway_requests_total", protocol=call.adapter.name, status=call.status)
-        meter.observe("pagefile_gateway_seconds", seconds, protocol=call.adapter.name)
-        if call.window is not None:
-            meter.observe("pagefile_gateway_window_seconds", call.window_s)
 
 
 class _VendorRoute(Route):

@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from pagefile.engine.ownership import looked_up
 from pagefile.errors import AccessError, InvalidArgumentError
-from pagefile.inspector import erasure, metrics, scripted, site, start, urls
+from pagefile.inspector import erasure, metrics, scripted, site, start, traffic, urls
 from pagefile.inspector.metrics import Measure, Spread
 from pagefile.inspector.page_request import PageRequest, Reader, chat_of
 from pagefile.inspector.ui import View
@@ -114,11 +114,7 @@ async def home(request: Request, named: NamedOf) -> Response:
         # Look nothing up for an unauthenticated reader: the links would reveal who owns a conversation.
         return shown(request, PageRequest(), partial(start.sign_in, onward=urls.HOME))
     asked = await _page_request(request, named)
-    data = await _start(request, asked)
-    answer = shown(request, asked, partial(start.show, data))
-    if data.demo.running:
-        answer.headers["Refresh"] = "2"
-    return answer
+    return shown(request, asked, partial(start.show, await _start(request, asked)))
 
 
 @routes.get(urls.BASE)
@@ -138,8 +134,15 @@ async def _metrics(request: Request, _: PageRequest) -> metrics.Metrics:
     return await metrics.gather(open_memory(request.app), measures, whole=whole)
 
 
+async def _traffic(request: Request, asked: PageRequest) -> traffic.Shown:
+    upstreams, principal = request.app.state.upstreams, principal_of(request)
+    whose = principal.tenant or asked.tenant, principal.user or asked.user_id
+    return traffic.gather(None if upstreams is None else upstreams.observer.traffic, *whose)
+
+
 _mount_twin(urls.HOME, _start)
 _mount(urls.METRICS, _metrics, metrics.show)
+_mount(urls.GATEWAY, _traffic, traffic.show)
 
 
 def _measures(text: str) -> list[Measure]:

@@ -120,6 +120,8 @@ def shown(request: Request, asked: PageRequest, show: Callable[[Reader], View]) 
     # None to other sites. "no-referrer" would also hide that a form is our own: its Origin would be "null".
     answer.headers["Referrer-Policy"] = "same-origin"
     answer.headers["Vary"] = "Accept-Language, Cookie"
+    if view.refresh_s is not None:
+        answer.headers["Refresh"] = str(view.refresh_s)
     if TOKEN not in request.cookies:
         answer.headers.append("Set-Cookie", _cookie(request, TOKEN, reader.token))
     for name, asked_for, value in ((LANGUAGE, "lang", reader.language), (THEME, "theme", reader.theme)):

@@ -245,6 +245,9 @@ class GatewaySettings(_Checked, prefix="gateway."):
     tools: bool = True
     #: How often in a row a model may call them before it has to answer.
     max_rounds: Positive = 4
+    #: A TOML file with the prices of models, for the inspector: `currency = "USD"`, and for each model the prices of a million
+    #: tokens, as in `["gpt-5"]` with `input`, `output`, and perhaps `cached` and `written`.
+    prices: str | None = None
     #: How long to wait for a provider's next bytes, in seconds.
     timeout_s: Annotated[float, Limit(above=True)] = 600.0
 

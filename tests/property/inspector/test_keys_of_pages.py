@@ -10,7 +10,7 @@ from pagefile.inspector import site, urls
 from pagefile.records import Scope
 from tests.property.service.worlds import TENANTS, USERS, Wish, a_world, holders, mark, wishes
 
-PATHS = [*(page.path for page in site.PAGES), urls.HOME, urls.METRICS]
+PATHS = [*(page.path for page in site.PAGES), urls.HOME, urls.GATEWAY, urls.METRICS]
 BASE = "http://127.0.0.1:8780"
 
 

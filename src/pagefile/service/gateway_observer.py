@@ -1,0 +1,71 @@
+"""What operators see of a gateway's request: metrics, a span, and a line in the inspector. Nothing that anybody said."""
+
+from collections.abc import MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+from pagefile.engine.engine import Engine
+from pagefile.gateway.prices import Prices, Usage, usage_of
+from pagefile.gateway.session import Call
+from pagefile.inspector.traffic import GatewayRequest, Traffic
+from pagefile.service.span_keys import SPAN, SPAN_NAME
+
+
+@dataclass(frozen=True, slots=True)
+class Observer:
+    prices: Prices
+    traffic: Traffic
+    engine: Engine
+
+    def note(self, call: Call, scope: MutableMapping[str, Any], seconds: float, code: int | None) -> None:
+        """A request that is over; `code` is the status of an answer that the client got to its end."""
+        usage = usage_of(call.reply.usage)
+        self._count(call, seconds)
+        _trace(call, scope, usage)
+        self.traffic.add(self._told(call, seconds, code, usage))
+
+    def _count(self, call: Call, seconds: float) -> None:
+        meter = self.engine.meter
+        meter.count("pagefile_gateway_requests_total", protocol=call.adapter.name, status=call.status)
+        meter.observe("pagefile_gateway_seconds", seconds, protocol=call.adapter.name)
+        if call.window is not None:
+            meter.observe("pagefile_gateway_window_seconds", call.window_s)
+
+    def _told(self, call: Call, seconds: float, code: int | None, usage: Usage | None) -> GatewayRequest:
+        place, window = call.place, call.window
+        return GatewayRequest(
+            at=self.engine.clock.now(),
+            protocol=call.adapter.name,
+            model=call.model,
+            status=call.status,
+            code=code,
+            seconds=seconds,
+            window_s=None if window is None else call.window_s,
+            tokens_in=None if usage is None else usage.input,
+            tokens_out=None if usage is None else usage.output,
+            tokens_saved=call.saved_tokens,
+            price=self.prices.of(call.model, usage),
+            tenant=call.who.scope.tenant,
+            user_id=call.who.user,
+            conversation_id=None if place is None else place.chat.id,
+            call_id=None if window is None else window.id,
+        )
+
+
+def _trace(call: Call, scope: MutableMapping[str, Any], usage: Usage | None) -> None:
+    """What OpenTelemetry's conventions for generative AI name."""
+    span = scope.get(SPAN)
+    if span is None:
+        return
+    scope[SPAN_NAME] = f"chat {call.model}".rstrip()
+    told = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "anthropic" if call.adapter.shape == "anthropic" else "openai",
+        "gen_ai.request.model": call.model,
+        "gen_ai.usage.input_tokens": None if usage is None else usage.input,
+        "gen_ai.usage.output_tokens": None if usage is None else usage.output,
+        "pagefile.gateway.status": call.status,
+    }
+    for name, value in told.items():
+        if value is not None:
+            span.set_attribute(name, value)
