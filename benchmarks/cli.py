@@ -445,6 +445,13 @@ def window(
     cache: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Keep vectors in this folder for the next run.")
     ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Keep what is measured in this folder, and go on where a run of the same code stopped.",
+        ),
+    ] = None,
     peers: Annotated[
         bool,
         typer.Option(
@@ -459,7 +466,13 @@ def window(
     """Measure whether what a message needs is in its window, what that costs, and whether the rest stays away."""
     report = _measured(
         lambda tell: window_bench.run(
-            data or bench_data(), sets or (), quick=quick, peers=peers, cache=cache, progress=tell
+            data or bench_data(),
+            sets or (),
+            quick=quick,
+            peers=peers,
+            cache=cache,
+            resume=resume,
+            progress=tell,
         )
     )
     for why in report.left_out:

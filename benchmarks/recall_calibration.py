@@ -7,9 +7,10 @@ else's past, and of LoCoMo's questions asked of other people. Weights of words a
 """
 
 import asyncio
+import random
 import sys
-from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -24,10 +25,11 @@ from benchmarks.window_data import lines, people, plain
 from pagefile.models.embedders import UniversalSentenceEncoder
 from pagefile.ports import Embedder
 from pagefile.text.recall_gate import answers
-from pagefile.text.relevance import FEATURES, MESSAGE, message_features, turn_features
+from pagefile.text.relevance import FEATURES, FEW, MESSAGE, message_features, turn_features
 from pagefile.text.speech import blended, embedded_texts, in_first_person, question_texts, said_terms
 from pagefile.text.turn_ranking import Placed, TurnIndex
 from pagefile.text.words import is_trivial, terms
+from pagefile.window.value import OPENING
 
 Floats = npt.NDArray[np.float64]
 DEPTH, NEAREST = 200, 1000
@@ -37,6 +39,9 @@ LABELLED_WEIGHT = 30.0
 #: The weights of all messages to somebody else's past: quiet ones, needed ones, LoCoMo's.
 ELSEWHERE = {"quiet": 100.0, "needed": 40.0, "LoCoMo": 20.0}
 NEEDED_WEIGHT = 1.5
+#: A memory may have a few turns only: everyday messages are asked of parts of a past as well.
+PARTS = (3, 6, 12, 24)
+_FEW_RIDGE = 0.003
 #: Questions in another language have no words in common with the past, and there are few of them.
 FOREIGN_WEIGHT = 2.0
 
@@ -58,6 +63,7 @@ class Past:
     def __post_init__(self) -> None:
         self.index: TurnIndex[int] = TurnIndex()
         self.texts: list[tuple[str | None, str | None]] = []
+        self.placed: list[Placed[int]] = []
         self.vectors: list[npt.NDArray[np.float32]] = []
 
     async def add(self, conversation: str, at: datetime, user: str | None, assistant: str | None) -> None:
@@ -65,8 +71,20 @@ class Past:
         placed = Placed(len(self.texts), conversation, at, said or answered, answered if said else ())
         self.index.add(placed)
         self.texts.append((user, assistant))
+        self.placed.append(placed)
         if self.embedder is not None:
             self.vectors.append(await _vector(self.embedder, embedded_texts(user, assistant)))
+
+    def part(self, size: int, gold: set[int], dice: random.Random) -> tuple["Past", set[int]]:
+        """As if only this many turns had been recorded, those of `gold` among them; and their numbers there."""
+        others = [n for n in range(len(self.texts)) if n not in gold]
+        numbers = sorted([*gold, *dice.sample(others, max(0, min(size - len(gold), len(others))))])
+        part = Past(self.embedder)
+        for place, number in enumerate(numbers):
+            part.index.add(replace(self.placed[number], key=place))
+            part.texts.append(self.texts[number])
+            part.vectors += self.vectors[number : number + 1]
+        return part, {numbers.index(n) for n in gold}
 
     async def ask(self, question: str, at: datetime, gold: set[int]) -> Row | None:
         """None if nothing was found: then nothing is shown."""
@@ -156,29 +174,56 @@ async def _people(
         yield past, [(q.asked.text, q.asked.at, {n for e in q.evidence for n in places[e]}) for q in asked]
 
 
-async def at_home_and_elsewhere(embedder: Embedder | None) -> Iterator[tuple[Row, float, float]]:
-    """Everyday messages: the row, whether anything helps, and its weight."""
+class Everyday(NamedTuple):
+    """An everyday message that was asked of a past: what was found, whether anything helps, its weight, and of how many turns."""
+
+    row: Row
+    helps: float
+    weight: float
+    size: int
+
+    @property
+    def is_part(self) -> bool:
+        return self.size in PARTS
+
+
+async def at_home_and_elsewhere(embedder: Embedder | None, of: str = everyday.FIRST) -> list[Everyday]:
+    """Everyday messages: asked of their own user's past, of parts of it, and of the pasts of others."""
     pasts: dict[str, Past] = {}
-    for user, turns in everyday.pasts().items():
+    for user, turns in everyday.pasts(of).items():
         past = pasts[user] = Past(embedder)
         for turn in turns:
             await past.add(turn.conversation, turn.at, turn.user, turn.assistant)
-    rows: list[tuple[Row, float, float]] = []
-    for kind, messages in (("needed", everyday.needed()), ("quiet", everyday.quiet())):
+    rows: list[Everyday] = []
+    for kind, messages in (("needed", everyday.needed(of)), ("quiet", everyday.quiet(of))):
         others = ELSEWHERE[kind] / (len(messages) * (len(pasts) - 1))
         for one in messages:
+            says = [plain(text) for text in getattr(one, "says", ())]
             for user, past in pasts.items():
-                says = [plain(text) for text in getattr(one, "says", ())]
-                gold = {
-                    n for n, t in enumerate(past.texts) if any(s in plain(f"{t[0]}\n{t[1]}") for s in says)
-                }
-                row = await past.ask(one.text, everyday.NOW, gold)
-                if row is not None and (user == one.user or not getattr(one, "recent", ())):
-                    helps = float(kind == "needed" and user == one.user)
-                    own = NEEDED_WEIGHT if helps else 1.0
-                    own *= FOREIGN_WEIGHT if helps and row.message[MESSAGE.index("foreign")] else 1.0
-                    rows.append((row, helps, own if user == one.user else others))
-    return iter(rows)
+                if user == one.user or not getattr(one, "recent", ()):
+                    weight = None if user == one.user else others
+                    rows += await _asked_of(past, one.text, says, kind, weight)
+    return rows
+
+
+async def _asked_of(
+    past: Past, text: str, says: Sequence[str], kind: str, others: float | None
+) -> list[Everyday]:
+    """A message asked of all of a past, and of parts of it; `others` is the weight if it is somebody else's."""
+    gold = {n for n, t in enumerate(past.texts) if any(s in plain(f"{t[0]}\n{t[1]}") for s in says)}
+    helps = float(kind == "needed" and others is None)
+    dice = random.Random(text)
+    parts = [(past, gold), *(past.part(size, gold, dice) for size in PARTS)]
+    rows: list[Everyday] = []
+    for number, (part, there) in enumerate(parts):
+        row = await part.ask(text, everyday.NOW, there)
+        if row is not None:
+            own = NEEDED_WEIGHT if helps else 1.0
+            own *= FOREIGN_WEIGHT if helps and row.message[MESSAGE.index("foreign")] else 1.0
+            weight = own if others is None else others
+            size = PARTS[number - 1] if number else len(past.texts)
+            rows.append(Everyday(row, helps, weight, size))
+    return rows
 
 
 # -- fitting -------------------------------------------------------------------------------------------------------------
@@ -186,7 +231,7 @@ async def at_home_and_elsewhere(embedder: Embedder | None) -> Iterator[tuple[Row
 
 async def main(data: Path, cache: Path, left_out: str | None) -> None:
     for kind, embedder in (("meaning", OnDisk(UniversalSentenceEncoder(), cache)), ("words", None)):
-        home = list(await at_home_and_elsewhere(embedder))
+        home = await at_home_and_elsewhere(embedder)
         sets = {name: await labelled(name, data, embedder) for name in LABELLED}
         learnt = {name: rows for name, (rows, _) in sets.items() if name != left_out}
         turns = np.concatenate([row.turns for rows in learnt.values() for row in rows])
@@ -195,20 +240,59 @@ async def main(data: Path, cache: Path, left_out: str | None) -> None:
         of_turns = fitted(turns, helps, np.concatenate(each), 1e-5)
         shown = [(row, 1.0, LABELLED_WEIGHT / len(rows)) for rows in learnt.values() for row in rows]
         others = sets["LoCoMo"][1]
-        shown += [*home, *((row, 0.0, ELSEWHERE["LoCoMo"] / len(others)) for row in others)]
-        messages = np.array([row.message for row, _, _ in shown])
+        shown += [
+            *(one[:3] for one in home if not one.is_part),
+            *((row, 0.0, ELSEWHERE["LoCoMo"] / len(others)) for row in others),
+        ]
+        messages = np.array([row.message[: -len(FEW)] for row, _, _ in shown])
         of_messages = fitted(
             messages, np.array([y for _, y, _ in shown]), np.array([w for *_, w in shown]), 0.03
         )
+        of_messages = _of_few(of_messages, home)
         _print(kind, "turn", of_turns)
         _print(kind, "message", of_messages)
+        for of in (everyday.FIRST, everyday.SECOND):
+            _openings(of_messages, await at_home_and_elsewhere(embedder, of), of or "first")
         if left_out is not None:
             _reliability(of_turns, sets[left_out][0], left_out)
+
+
+def _of_few(model: Logistic, home: Sequence[Everyday]) -> Logistic:
+    """The same with weights for the features of small memories, from parts of the everyday pasts; the others stay as they are.
+
+    What needs memory and what does not weigh the same there.
+    """
+    parts = [one for one in home if one.is_part]
+    rows: Floats = np.array([one.row.message for one in parts])
+    helps: Floats = np.array([one.helps for one in parts])
+    weights: Floats = np.array([one.weight for one in parts])
+    weights = weights / np.where(helps == 1, helps @ weights, (1 - helps) @ weights)
+    features, known = rows[:, -len(FEW) :], rows[:, : -len(FEW)] @ model.weights + model.bias
+
+    def loss(b: Floats) -> float:
+        p = 1 / (1 + np.exp(-(features @ b + known)))
+        bits = helps * np.log(p + 1e-12) + (1 - helps) * np.log(1 - p + 1e-12)
+        return float(_FEW_RIDGE * (b**2).sum() - (weights * bits).sum() / weights.sum())
+
+    found: Floats = cast("Any", minimize)(loss, np.zeros(len(FEW))).x
+    return Logistic(np.r_[model.weights, found], model.bias)
 
 
 def _print(kind: str, what: str, model: Logistic) -> None:
     print(f"[{kind}.{what}]\nbias = {model.bias:.4f}")
     print("\n".join(f"{name} = {w:.4f}" for name, w in zip(FEATURES[what], model.weights, strict=True)), "\n")
+
+
+def _openings(model: Logistic, rows: Sequence[Everyday], name: str) -> None:
+    """How often memory is opened, by the size of the memory: for messages that need it, for quiet ones, for all to others' pasts."""
+    print(f"# {name}: turns, opened where needed, where not")
+    for size in sorted({min(one.size, PARTS[-1] + 1) for one in rows}):
+        some = [one for one in rows if min(one.size, PARTS[-1] + 1) == size]
+        opened = {
+            helps: float(np.mean([model(one.row.message) >= OPENING for one in some if one.helps == helps]))
+            for helps in (1.0, 0.0)
+        }
+        print(f"# {'all' if size > PARTS[-1] else size} {opened[1.0]:.3f} {opened[0.0]:.3f}")
 
 
 def _reliability(model: Logistic, rows: Sequence[Row], name: str) -> None:

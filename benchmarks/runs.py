@@ -15,7 +15,7 @@ import anyio
 from benchmarks.runs_data import Run, read_runs, run_files
 from benchmarks.runs_headroom import INTERPRETER, Headroom, interpreter
 from benchmarks.runs_pagefile import Pagefile, Point
-from benchmarks.runs_ruler import Moment, Ruler, Score, moments
+from benchmarks.runs_ruler import Moment, Ruler, Score, is_lost, moments
 from benchmarks.runs_ways import (
     ContextEditing,
     Simple,
@@ -34,7 +34,7 @@ WINDOWS = (32_000, 16_000, 8_000)
 POINTS = (
     Point(30_000, 0.5),
     Point(26_000, 0.3),
-    Point(19_000, 0.1),
+    Point(17_500, 0.15),
     Point(10_200, 0.7, inputs_from=400),
     Point(8_000, 0.7, inputs_from=400),
 )
@@ -162,8 +162,9 @@ async def _score(way: Way, played: Sequence[tuple[Run, Sequence[Moment]]]) -> Sc
                     ruler.prompt(await way.prompt())
                 missed = ruler.happened(moment)
                 if isinstance(way, Pagefile):
-                    for span in missed:
+                    for span in (one for one in missed if is_lost(one, ruler.last)):
                         named, found = await way.leads_back(span, ruler.last)
+                        score.lost += 1
                         score.named += named
                         score.found += found
                 await way.add(moment.event)

@@ -38,8 +38,9 @@ class Score:
     spans: int = 0
     visible: int = 0
     missed: list[str] = field(default_factory=list[str])
-    #: Of the missed spans: those with a placeholder of their page in view, and those whose page a search with their own words
-    #: finds first. Only Pagefile has placeholders to search for.
+    #: Of the missed spans: those of which some piece is not in view, and of these, those with a placeholder of their page in view
+    #: and those whose page a search with their own words finds first. Only Pagefile has placeholders to search for.
+    lost: int = 0
     named: int = 0
     found: int = 0
 
@@ -55,13 +56,13 @@ class Score:
 
     @property
     def leads_back(self) -> float | None:
-        """Of the missed spans, the share with a placeholder in view."""
-        return self.named / len(self.missed) if self.missed else None
+        """Of the lost spans, the share with a placeholder in view."""
+        return self.named / self.lost if self.lost else None
 
     @property
     def finds(self) -> float | None:
-        """Of the missed spans, the share whose page is found first."""
-        return self.found / len(self.missed) if self.missed else None
+        """Of the lost spans, the share whose page is found first."""
+        return self.found / self.lost if self.lost else None
 
     @property
     def prefix(self) -> float:
@@ -141,6 +142,12 @@ class Ruler:
         self._own.append(moment.event.text)
         self._whole += len(moment.event.text) / CHARS_PER_TOKEN
         return self._score.missed[before:]
+
+
+def is_lost(span: str, prompt: Prompt) -> bool:
+    """Whether a piece of a span is not in view. A span that joins two results is in none, though all of it may be in view."""
+    seen = "\n".join(prompt)
+    return any(span[at : at + SPAN] not in seen for at in range(len(span[:COMPARED]) - SPAN + 1))
 
 
 def tokens(texts: Prompt) -> float:

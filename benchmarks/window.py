@@ -4,6 +4,7 @@ import tempfile
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -91,10 +92,12 @@ def run(
     cache: Path | None = None,
     progress: Progress | None = None,
     embedder: Embedder | None = None,
+    resume: Path | None = None,
 ) -> WindowReport:
     """Measure in temporary folders; `data` names the folder of the given sets, which are only read.
 
-    Vectors are kept in the folder `cache` for the next run, if there is one.
+    Vectors are kept in the folder `cache` for the next run, if there is one, and in `resume` what was measured: a run of the same
+    code, which may have been interrupted, goes on from there.
     """
     if unknown := set(sets) - set(SETS):
         raise NotFoundError(f"There is no set {min(unknown)!r} of windows: choose from {', '.join(SETS)}.")
@@ -103,7 +106,7 @@ def run(
     vectors = OnDisk(maker, cache) if cache is not None else maker
     left_out: dict[str, None] = {}
     chosen = {name for name in sets or SETS if name in OWN or _there(name, data, left_out)}
-    bench = Bench(Remembered(vectors), progress or _noop, quick)
+    bench = Bench(Remembered(vectors), progress or _noop, quick, kept=resume)
     with tempfile.TemporaryDirectory(prefix="pagefile-bench-") as folder:
         place = Path(folder) if peers else None
         made = anyio.run(_measured, _parts(bench, chosen, data or Path(), place, left_out))
@@ -135,14 +138,16 @@ def _parts(
 
     parts = [evidence(name) for name in READERS if name in chosen]
     if everyday := chosen & window_everyday.SETS.keys():
-        parts.append(lambda: window_everyday.measured(bench, everyday))
+        parts.append(
+            lambda: bench.once("-".join(sorted(everyday)), lambda: window_everyday.measured(bench, everyday))
+        )
     others: dict[str, _Part] = {
         "facts": lambda: window_facts.fact_sets(bench),
         "rules": lambda: window_facts.rules(bench),
         "PrecisionMemBench": lambda: window_labels.precision_bench(bench, data),
         "PersistBench": lambda: window_labels.persist_bench(bench, data),
     }
-    return parts + [part for name, part in others.items() if name in chosen]
+    return parts + [partial(bench.once, name, part) for name, part in others.items() if name in chosen]
 
 
 async def _measured(parts: Sequence[_Part]) -> list[Line]:

@@ -1,8 +1,8 @@
 """The picture of `pagefile bench window`: the share of the evidence that a window holds, by its size, beside finds packed into the same.
 
-On a dark page it is dark: its colours follow the reader's.
+There is one for light pages and one for dark ones: a page may be dark where the reader's system is not.
 
-.venv/bin/python -m benchmarks.window_chart docs/benchmarks/window.json docs/benchmarks/window.svg
+.venv/bin/python -m benchmarks.window_chart docs/benchmarks/window.json docs/benchmarks/window.svg docs/benchmarks/window-dark.svg
 """
 
 import json
@@ -24,7 +24,7 @@ WAYS = {
 }
 
 
-def evidence_chart(rows: Sequence[Mapping[str, Any]]) -> str:
+def evidence_chart(rows: Sequence[Mapping[str, Any]], *, dark: bool = False) -> str:
     """The curves of all sets that have some, as an SVG file."""
     sets = list(dict.fromkeys(row["set"] for row in rows if row["way"] in WAYS))
     panels = [
@@ -43,7 +43,7 @@ def evidence_chart(rows: Sequence[Mapping[str, Any]]) -> str:
     width, height = len(sets) * _WIDTH, _HEIGHT + 20
     title = el("title", "Share of the evidence in the window, by its size in tokens")
     paper = el("rect", class_="paper", x=0, y=0, width=width, height=height)
-    style = el("style", _colours(0), "@media (prefers-color-scheme: dark) {", _colours(1), "}")
+    style = el("style", _colours(int(dark)))
     box = {
         "xmlns": "http://www.w3.org/2000/svg",
         "viewBox": f"0 0 {width} {height}",
@@ -94,5 +94,8 @@ def _y(share: float) -> float:
 
 
 if __name__ == "__main__":
-    source, target = map(Path, sys.argv[1:3])
-    target.write_text(evidence_chart(json.loads(source.read_text("utf-8"))["rows"]), "utf-8")
+    source, *targets = map(Path, sys.argv[1:4])
+    for target, is_dark in zip(targets, (False, True), strict=True):
+        target.write_text(
+            evidence_chart(json.loads(source.read_text("utf-8"))["rows"], dark=is_dark), "utf-8"
+        )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from benchmarks.recall_peers import open_peers
@@ -65,13 +66,20 @@ async def measured(
         rankers += open_peers(bench.vectors, place, left_out)
     for number, person in enumerate(everybody[:users], 1):
         bench.tell(f"{name}: user {number} of {len(everybody[:users])}")
-        async with bench.memory() as memory:
-            await _record(bench, memory, person)
-            asked = person.questions[:questions]
-            for ranker in rankers:
-                await ranker.take(person.corpus)
-            lines += await _asked(_Asking(bench, memory, name, person), asked, rankers)
+        ways = "-".join(ranker.name for ranker in rankers)
+        work = partial(_person, bench, name, person, person.questions[:questions], rankers)
+        lines += await bench.once(f"{name}-{person.corpus.user}-{ways}", work)
     return lines
+
+
+async def _person(
+    bench: Bench, name: str, person: Person, asked: Sequence[Question], rankers: Sequence[Ranker]
+) -> list[Line]:
+    async with bench.memory() as memory:
+        await _record(bench, memory, person)
+        for ranker in rankers:
+            await ranker.take(person.corpus)
+        return await _asked(_Asking(bench, memory, name, person), asked, rankers)
 
 
 async def _record(bench: Bench, memory: Memory, person: Person) -> None:

@@ -40,8 +40,23 @@ async def _fact_set(memory: Memory, way: str, one: FactSet) -> list[Line]:
         await memory.remember(fact, user_id=one.name)
     await memory.settle()
     asked = [await _fact_line(memory, way, one, number, "fresh") for number in range(len(one.asks))]
+    asked += [
+        await _quiet_line(memory, way, one.name, number, message.text)
+        for number, message in enumerate(everyday.quiet())
+        if not message.recent
+    ]
     # The conversation about something else comes second: it is past for whoever asks after it.
     return asked + [await _fact_line(memory, way, one, number, "away") for number in range(len(one.asks))]
+
+
+async def _quiet_line(memory: Memory, way: str, user: str, number: int, text: str) -> Line:
+    """A message that needs no fact, asked of somebody who has sixty."""
+    window = await memory.conversation(f"quiet-{number}", user_id=user).context(text, window_tokens=BUDGET)
+    figures = {
+        "nothing": float("facts" not in window.parts.memory.sections),
+        "recall tokens": float(recall_tokens(window)),
+    }
+    return Line("facts", way, f"{user}-quiet-{number}", "quiet", text, FACT_TOKENS, figures)
 
 
 async def _fact_line(memory: Memory, way: str, one: FactSet, number: int, kind: str) -> Line:

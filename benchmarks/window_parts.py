@@ -1,12 +1,16 @@
 """What was measured of one message, and how windows are made and looked at: the same for every set."""
 
+import json
 import tempfile
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from statistics import fmean
 
+import pagefile
 from benchmarks.corpus import url_of
 from benchmarks.recall_vectors import Remembered
 from benchmarks.window_data import plain
@@ -104,6 +108,26 @@ class Bench:
     #: A sample only.
     quick: bool = False
     clock: FakeClock = field(default_factory=FakeClock)
+    #: Where lines are kept, so that a run can go on where another one of the same code stopped.
+    kept: Path | None = None
+
+    async def once(self, name: str, work: Callable[[], Awaitable[list[Line]]]) -> list[Line]:
+        """What the same code measured before, or measures now and keeps."""
+        if self.kept is None:
+            return await work()
+        # With another encoder, other code or fewer questions it is another measurement.
+        mark = sha256(f"{_code()} {self.vectors.name} {self.quick}".encode()).hexdigest()[:12]
+        path = self.kept / f"{name.replace('/', '_')}-{mark}.jsonl"
+        if path.exists():
+            return [Line(**json.loads(line)) for line in path.read_text("utf-8").splitlines()]
+        lines = await work()
+        self.kept.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(".part")
+        part.write_text(
+            "".join(f"{json.dumps(asdict(line), ensure_ascii=False)}\n" for line in lines), "utf-8"
+        )
+        part.rename(path)
+        return lines
 
     @asynccontextmanager
     async def memory(self, facts: FactSettings | None = None) -> AsyncGenerator[Memory]:
@@ -122,6 +146,15 @@ class Bench:
                 clock=self.clock,
             ) as memory:
                 yield memory
+
+
+@cache
+def _code() -> str:
+    """Everything that a window depends on."""
+    here, package = Path(__file__).parent, Path(pagefile.__file__).parent
+    files = [*package.rglob("*"), *here.glob("window*.py"), *(here / "everyday").rglob("*")]
+    code = (path for path in sorted(files) if path.suffix in {".py", ".toml", ".sql", ".txt", ".json"})
+    return sha256(b"".join(path.read_bytes() for path in code)).hexdigest()
 
 
 def seen(window: Window) -> str:

@@ -6,10 +6,12 @@ from types import SimpleNamespace
 import anyio
 import pytest
 
-from pagefile import Settings
+from pagefile import Memory, Settings
 from pagefile.service import idempotency
+from pagefile.service.auth import Principal
 from pagefile.service.idempotency import IdempotencyMiddleware
 from pagefile.settings import ServiceSettings
+from pagefile.testing import FakeClock
 
 from .http_serving import serving
 
@@ -89,6 +91,18 @@ async def test_a_key_that_is_none(client, key):
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize(
+    "body", [b"", b"not json", b"[" * 3000, b"[1]", b'"x"', b'{"tenant": 7, "user_id": ["a"]}', b"\xff\xfe"]
+)
+async def test_a_body_that_says_nothing_of_its_user(client, body):
+    """It is refused as without a key, every time."""
+    headers = {"Idempotency-Key": "k", "Content-Type": "application/json"}
+    first, second = [await client.post("/v1/reset", content=body, headers=headers) for _ in range(2)]
+    assert first.status_code in {400, 422}
+    assert first.json() == second.json()
+
+
+@pytest.mark.anyio
 async def test_a_body_too_large_with_a_key(client):
     """The limit holds here as well, whether the size was announced or not."""
 
@@ -128,13 +142,47 @@ async def test_turns_outlive_the_service(settings):
 
 @pytest.mark.anyio
 async def test_an_erasure_takes_the_answers_along(client):
-    """What was forgotten is not told again from a kept answer."""
-    fact = {"text": "对青霉素过敏", "user_id": "u"}
-    first = await sent(client, "/v1/facts", fact)
+    """What was forgotten is not told again from a kept answer, and is not written again either. Other users keep their answers."""
+    facts = [{"text": "对青霉素过敏", "user_id": user} for user in ("u", "v")]
+    for number, fact in enumerate(facts):
+        await sent(client, "/v1/facts", fact, key=f"k-{number}")
     await client.post("/v1/forget", json={"user_id": "u"})
-    again = await sent(client, "/v1/facts", fact)
-    assert "idempotency-replayed" not in again.headers
-    assert first.json()["id"] != again.json()["id"]
+    erased, other = [
+        await sent(client, "/v1/facts", fact, key=f"k-{number}") for number, fact in enumerate(facts)
+    ]
+    assert (409, "idempotency-gone") == (erased.status_code, erased.json()["code"])
+    assert (201, "true") == (other.status_code, other.headers["idempotency-replayed"])
+    assert [] == (await client.get("/v1/facts", params={"user_id": "u"})).json()["items"]
+
+
+ONCE = {
+    "/v1/turns": {**HERE, "user": "三", "assistant": "四"},
+    "/v1/turns/begin": {**HERE, "user": "五"},
+    "/v1/memory/conversations/fork": {**HERE, "turn_id": "t-1"},
+    "/v1/facts": {"user_id": "用户-1", "text": "住在上海"},
+    "/v1/facts/undo": {"user_id": "用户-1"},
+    "/v1/reset": HERE,
+}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("path", ONCE)
+async def test_a_request_that_changes_something_is_carried_out_once(settings, path):
+    """Whether it is repeated at once to another worker, or after a restart."""
+    exports = []
+    async with serving(settings) as client, serving(settings) as other:
+        await client.post("/v1/turns", json={**HERE, "id": "t-1", "user": "一", "assistant": "二"})
+        for text in ("对青霉素过敏", "喜欢茶"):
+            await client.post("/v1/facts", json={"text": text, "user_id": "用户-1"})
+        for worker in (client, other):
+            answer = await sent(worker, path, ONCE[path])
+            assert answer.is_success, answer.text
+            exports.append((await worker.get("/v1/export")).text.splitlines()[1:])
+    async with serving(settings) as client:
+        again = await sent(client, path, ONCE[path])
+        exports.append((await client.get("/v1/export")).text.splitlines()[1:])
+    assert again.json() == answer.json()
+    assert exports[0] == exports[1] == exports[2]
 
 
 # -- the middleware alone: what is running, what is old, what is too much -----------------------------------------------
@@ -156,45 +204,61 @@ class Slow:
         await send({"type": "http.response.body", "body": b"x" * self.size})
 
 
-async def asked(app, body=b"{}", key=b"k"):
-    """Status, headers and body of a POST through the middleware."""
-    from pagefile.service.auth import Principal
+@pytest.fixture
+def clock():
+    return FakeClock()
 
-    scope = {
-        "app": SimpleNamespace(state=SimpleNamespace(memory=None)), "type": "http", "method": "POST", "path": "/v1/reset", "query_string": b"",
-        "headers": [(b"idempotency-key", key)], "pagefile.principal": Principal(),
-    }  # fmt: skip
-    messages = []
 
-    async def receive():
-        return {"type": "http.request", "body": body, "more_body": False}
+@pytest.fixture
+async def asked(clock):
+    """Sends a POST through the middleware; returns status, headers and body."""
+    async with Memory.open(
+        "memory://", settings=Settings(recall="never", indexing="manual"), clock=clock
+    ) as memory:
 
-    async def send(message):
-        messages.append(message)
+        async def ask(app, path="/v1/reset", key=b"k"):
+            scope = {
+                "app": SimpleNamespace(state=SimpleNamespace(memory=memory)), "type": "http", "method": "POST", "path": path,
+                "query_string": b"", "headers": [(b"idempotency-key", key)], "pagefile.principal": Principal(),
+            }  # fmt: skip
+            messages = []
 
-    await app(scope, receive, send)
-    return messages[0]["status"], dict(messages[0]["headers"]), b"".join(m.get("body", b"") for m in messages)
+            async def receive():
+                return {"type": "http.request", "body": b"{}", "more_body": False}
+
+            async def send(message):
+                messages.append(message)
+
+            await app(scope, receive, send)
+            body = b"".join(message.get("body", b"") for message in messages)
+            return messages[0]["status"], dict(messages[0]["headers"]), body
+
+        yield ask
+
+
+def code(answer):
+    return answer[0], json.loads(answer[2])["code"]
 
 
 @pytest.mark.anyio
 @pytest.mark.waits
-async def test_two_at_once():
+async def test_two_at_once(asked):
     """The second is told to wait; it is not carried out beside the first."""
     app = Slow()
     guard = IdempotencyMiddleware(app)
     async with anyio.create_task_group() as group:
         group.start_soon(asked, guard)
         await anyio.wait_all_tasks_blocked()
-        status, headers, body = await asked(guard)
-        assert (409, "idempotency-running") == (status, json.loads(body)["code"])
-        assert b"1" == headers[b"retry-after"]
+        second = await asked(IdempotencyMiddleware(app))
+        assert (409, "idempotency-running") == code(second)
+        assert b"1" == second[1][b"retry-after"]
         app.go.set()
     assert (200, 1) == ((await asked(guard))[0], app.calls)
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("status", [500, 503, 429])
-async def test_a_failure_may_be_tried_again(status):
+async def test_a_failure_may_be_tried_again(asked, status):
     """What the service could not do is not what it always answers."""
     app = Slow(status)
     app.go.set()
@@ -204,38 +268,57 @@ async def test_a_failure_may_be_tried_again(status):
     assert 2 == app.calls
 
 
-@pytest.mark.anyio
-@pytest.mark.waits
-async def test_one_that_was_cut_off_may_be_tried_again():
-    """A request whose client left in the middle leaves nothing behind."""
-    app = Slow()
-    guard = IdempotencyMiddleware(app)
+async def cut_off(asked, guard, path):
     async with anyio.create_task_group() as group:
-        group.start_soon(asked, guard)
+        group.start_soon(asked, guard, path)
         await anyio.wait_all_tasks_blocked()
         group.cancel_scope.cancel()
-    app.go.set()
-    assert (200, 2) == ((await asked(guard))[0], app.calls)
 
 
 @pytest.mark.anyio
-async def test_answers_are_kept_for_a_day_and_within_a_bound(monkeypatch):
-    """The oldest go first."""
-    now = 0.0
-    app = Slow(size=100)
+@pytest.mark.waits
+async def test_one_that_was_cut_off_is_not_carried_out_again(asked, clock):
+    """It may have taken effect: the answer says so, once it can no longer be running."""
+    app = Slow()
+    guard = IdempotencyMiddleware(app)
+    await cut_off(asked, guard, "/v1/reset")
     app.go.set()
-    guard = IdempotencyMiddleware(app, clock=lambda: now)
+    assert (409, "idempotency-running") == code(await asked(guard))
+    clock.advance(61)
+    assert (409, "idempotency-interrupted") == code(await asked(guard))
+    assert 1 == app.calls
+
+
+@pytest.mark.anyio
+@pytest.mark.waits
+async def test_a_call_of_a_provider_that_was_cut_off_may_be_tried_again(asked):
+    """Its answer is lost, and a turn is never answered twice."""
+    app, path = Slow(), "/v1/chat/completions"
+    guard = IdempotencyMiddleware(app)
+    await cut_off(asked, guard, path)
+    app.go.set()
+    assert (200, 2) == ((await asked(guard, path))[0], app.calls)
+
+
+@pytest.mark.anyio
+async def test_answers_are_kept_for_a_day(asked, clock):
+    app = Slow()
+    app.go.set()
+    guard = IdempotencyMiddleware(app)
     await asked(guard)
-    now = idempotency.KEPT_S - 1
+    clock.advance(24 * 3600 - 1)
     await asked(guard)
     assert 1 == app.calls
-    now = idempotency.KEPT_S + 1
+    clock.advance(2)
     await asked(guard)
     assert 2 == app.calls
-    monkeypatch.setattr(idempotency, "MAX_BYTES", 250)
-    for number in range(5):
-        await asked(guard, key=b"k%d" % number)
-    assert 200 == guard._bytes == sum(kept.size for kept in guard._kept.values())
-    monkeypatch.setattr(idempotency, "MAX_KEPT", 1)
-    await asked(guard, key=b"last")
-    assert [("", "last")] == list(guard._kept)
+
+
+@pytest.mark.anyio
+async def test_a_long_answer_is_not_kept_and_not_made_again(asked):
+    app = Slow(size=idempotency.MAX_KEPT_BYTES + 1)
+    app.go.set()
+    guard = IdempotencyMiddleware(app)
+    assert idempotency.MAX_KEPT_BYTES + 1 == len((await asked(guard))[2])
+    assert (409, "idempotency-gone") == code(await asked(guard))
+    assert 1 == app.calls

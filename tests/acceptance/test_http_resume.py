@@ -1,5 +1,6 @@
 """A chat over HTTP whose line breaks: the answer goes on, and whoever comes back gets the rest of it."""
 
+import sys
 import threading
 
 import anyio
@@ -147,6 +148,73 @@ async def test_an_answer_is_taken_up_after_a_restart(tmp_path, stub, poem):
     assert WHOLE == words(first) + words(events_in(answer.text))
     assert WHOLE == words(events_in(again.text))
     assert 1 == len(stub.requests)
+
+
+async def test_two_workers_ask_the_model_once(tmp_path, stub, poem):
+    """A request that reaches another worker while it is being answered waits for that answer."""
+    chosen = settings(tmp_path, stub)
+    headers = {"Idempotency-Key": "k"}
+    answers = []
+
+    async def ask(worker):
+        answers.append(await asked(worker, headers=headers))
+
+    async def is_asked():
+        return bool(stub.requests)
+
+    async with (
+        listening_async(chosen) as base,
+        httpx.AsyncClient(base_url=base, timeout=30) as client,
+        serving(chosen) as other,
+        anyio.create_task_group() as group,
+    ):
+        group.start_soon(ask, client)
+        await until(is_asked)
+        group.start_soon(ask, other)
+        await anyio.sleep(1)
+        poem.goes_on.set()
+    assert [WHOLE, WHOLE] == [words(events_in(answer.text)) for answer in answers]
+    assert 1 == len(stub.requests)
+
+
+async def test_the_turn_of_a_killed_worker_is_closed_by_the_next_answer(tmp_path, stub, poem, monkeypatch):
+    """Once its lease has ended. The open turn of an agent, which no worker answers, stays open."""
+    monkeypatch.setattr("pagefile.service.streams._LEASE_S", 0.2)
+    chosen = settings(tmp_path, stub)
+    poem.goes_on.set()
+    killed = f"""
+import anyio, os
+from pagefile import Memory, Settings
+from pagefile.service import streams
+streams._LEASE_S = 0.2
+
+async def main():
+    async with Memory.open(settings=Settings(url={chosen.url!r}, recall="never", indexing="manual")) as memory:
+        chat = memory.conversation({HERE["conversation_id"]!r}, user_id={HERE["user_id"]!r})
+        await chat.begin("我在等", id="agent")
+        class Run:
+            ending = False
+            async def run(self, say):
+                os._exit(9)
+        Run.chat, Run.turn = chat, await chat.begin("被杀", id="killed")
+        async with streams.open_streams(memory) as open:
+            open.start(Run(), 9)
+            await anyio.sleep(9)
+
+anyio.run(main)
+"""
+    given = await anyio.run_process([sys.executable, "-c", killed], check=False)
+    assert 9 == given.returncode, given.stderr.decode()
+    await anyio.sleep(0.3)
+    async with serving(chosen) as client:
+        assert {"agent": "open", "killed": "open"} == await statuses(client)
+        await asked(client, id="next")
+        assert {"agent": "open", "killed": "aborted", "next": "done"} == await statuses(client)
+
+
+async def statuses(client):
+    found = (await client.get("/v1/turns", params=HERE)).json()["items"]
+    return {turn["id"]: turn["status"] for turn in found}
 
 
 async def test_two_readers_get_the_same_answer(client, stub, poem):

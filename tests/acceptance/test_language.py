@@ -6,10 +6,10 @@ import re
 import pytest
 
 from pagefile import Memory, PagefileError, Settings, StoreUnavailableError
-from pagefile.integrations.tools import ToolCaller, memory_tool_schemas
 from pagefile.ports import ChatModel
 from pagefile.settings import ArchiveSettings
 from pagefile.standalone import answer_remember, remember_schema, tool_schemas
+from pagefile.standalone.memory_tools import ToolCaller, memory_tool_schemas
 from pagefile.standalone.tools import shaped
 from pagefile.testing import FakeClock
 from pagefile.text.sentences import spoken_language

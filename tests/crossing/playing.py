@@ -391,7 +391,7 @@ async def playing(settings: Settings, folder: Path) -> AsyncGenerator[Player]:
                 settings=settings, embedder=HashingEmbedder(), meter=app.state.meter
             ) as app.state.memory,
             filling() as app.state.filling,
-            open_streams() as app.state.streams,
+            open_streams(app.state.memory) as app.state.streams,
             httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8780") as client,
         ):
             app.state.model = Echo()

@@ -139,6 +139,5 @@ def test_every_public_name(reference):
         "projects",
         "recorder",
         "shortening",
-        "tools",
         "transcripts",
     } == {Path(path).stem for path in modules} - known

@@ -48,6 +48,8 @@ READERS: dict[str, str] = {
     "models/extractors.py::_parsed": STREAMS,
     "schema.py::moment_from": FILES,
     "service/exposure.py::is_loopback": FILES,
+    "service/idempotency.py::_again": OWN,
+    "service/idempotency.py::_named": "tests/acceptance/test_http_idempotency.py",
     "service/inspector_auth.py::form_of": "tests/acceptance/test_inspector.py",
     "service/reference.py::completed": OWN,
     "service/transfer.py::_check": IMPORTS,

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from pagefile.integrations.fail_open import FailOpen
-from pagefile.integrations.tools import ToolCaller
 from pagefile.settings import ArchiveSettings
+from pagefile.standalone.memory_tools import ToolCaller
 from tests.acceptance.http_server import listening
 from tests.gateway.behind import Behind, behind
 from tests.gateway.scripts import BIG, READ, asked, echo, reader, said

@@ -41,6 +41,7 @@ COMMANDS = {
     "forget": "conversations:forget",
     "rebuild": "maintenance:rebuild",
     "verify": "maintenance:verify",
+    "backup": "maintenance:backup",
     "upgrade": "maintenance:upgrade",
     "demo": "demo:demo",
     "doctor": "doctor:doctor",

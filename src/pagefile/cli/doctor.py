@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Literal, cast
 
+import anyio
 import apsw
 import typer
 
 from pagefile.cli.invocation import Invocation, command, database_file
+from pagefile.cli.maintenance import quiet
 from pagefile.cli.measures import number, plural
 from pagefile.cli.output import say, show_table, visible
+from pagefile.engine import Memory
+from pagefile.engine.verification import Report, verify
 from pagefile.errors import PagefileError
 from pagefile.settings import Settings
 from pagefile.settings.sources import DEFAULT, shown
@@ -21,6 +25,10 @@ from pagefile.tiers.episodes import Episodes
 from pagefile.tiers.turn_index import OtherModelError
 
 _EXTRA = "extra "
+#: How long to look for damaged data.
+_LOOK_S = 5.0
+_VERIFY = "Run `pagefile verify --full`: it names what is damaged, and what to do."
+_REST = "There was no time for the rest: `pagefile verify --full` looks at everything."
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +136,7 @@ def _database(cli: Invocation) -> Iterator[Check]:
             yield Check("database", "broken", place, str(error))
             return
         yield _described(place, cast("Mapping[str, object]", described["store"]))
+        yield _data(cli)
         for store, count in cast("Mapping[str, int]", described["erasures_owed"]).items():
             yield Check(
                 f"erasures in {store}",
@@ -139,6 +148,31 @@ def _database(cli: Invocation) -> Iterator[Check]:
         yield Check("recall", "ok", "by word, as configured")
     elif not missing:
         yield _recall(cli)
+
+
+def _data(cli: Invocation) -> Check:
+    """Whether what is stored is intact, as far as that can be seen in a few seconds."""
+    seen = (0, 0)
+
+    def progress(done: int, total: int) -> None:
+        nonlocal seen
+        seen = done, total
+
+    async def look(memory: Memory) -> Report | None:
+        with anyio.move_on_after(_LOOK_S):
+            return await verify(memory.engine, progress=progress)
+
+    try:
+        report = cli.run(look, settings=quiet(cli.settings))
+    except PagefileError as error:
+        return Check("data", "broken", str(error), _VERIFY)
+    if report is None:
+        return Check("data", "ok", f"{number(seen[0])} of {number(seen[1])} rows are intact", _REST)
+    if report.damage:
+        places = {one.conversation for one in report.findings if one.level == "damage"} - {None}
+        where = f" in {', '.join(sorted(filter(None, places))[:5])}" if places else ""
+        return Check("data", "broken", f"{plural(report.damage, 'thing')} damaged{where}", _VERIFY)
+    return Check("data", "ok", f"{number(report.checked.get('rows', 0))} rows are intact")
 
 
 def _recall(cli: Invocation) -> Check:

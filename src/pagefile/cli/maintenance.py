@@ -1,4 +1,4 @@
-"""`verify`, `rebuild` and `upgrade`: prove that everything recorded is there, recreate derived data, migrate the schema."""
+"""`verify`, `rebuild`, `backup` and `upgrade`: prove that everything recorded is there, recreate derived data, copy, migrate the schema."""
 
 import shutil
 from collections.abc import Iterator, Mapping
@@ -8,15 +8,15 @@ from typing import Annotated
 
 import anyio
 import typer
-from typer import Option
+from typer import Argument, Option
 
 from pagefile.cli.invocation import Invocation, command, existing_file
 from pagefile.cli.measures import plural
 from pagefile.cli.output import chosen, say, show_table, visible
-from pagefile.cli.progress import counting
+from pagefile.cli.progress import counting, moving
 from pagefile.engine.verification import Finding, Report
 from pagefile.engine.verification import verify as verified
-from pagefile.errors import SettingsError
+from pagefile.errors import SettingsError, StoreUnavailableError
 from pagefile.settings import Settings
 from pagefile.stores.registry import Schema, back_up_file, file_schema, server_schema
 
@@ -68,7 +68,7 @@ def verify(
     with counting("Looking at every row") as told:
         report = cli.run(
             lambda memory: verified(memory.engine, tenant=tenant, full=full, repair=repair, progress=told),
-            settings=_quiet(cli.settings),
+            settings=quiet(cli.settings),
         )
     names = "whole full checked damage derived mended notes other_windows left_out"
     findings = [{**asdict(finding), "advice": finding.advice} for finding in report.findings]
@@ -77,7 +77,7 @@ def verify(
         raise typer.Exit(1)
 
 
-def _quiet(settings: Settings) -> Settings:
+def quiet(settings: Settings) -> Settings:
     """Settings that disable background writes: verifying must not change anything."""
     facts = replace(settings.facts, extract="off")
     archive = replace(settings.archive, retention_days=0.0, max_bytes=0)
@@ -153,6 +153,44 @@ def rebuild(
     if counts["dropped"]:
         made += f", removed {plural(counts['dropped'], 'vector')} of other embedders"
     cli.answer(counts, f"{made}." if any(counts.values()) else "Everything is there already.")
+
+
+# -- backup --------------------------------------------------------------------------------------------------------------
+
+
+@command(tenant=False)
+def backup(
+    cli: Invocation,
+    file: Annotated[Path, Argument(help="Where to put the copy; it must not exist.")],
+) -> None:
+    """Copy a SQLite database while it is in use, and check the copy.
+
+    The copy holds everything that was recorded when it began, keys and vectors included. To restore it, stop the service and put it
+    in the place of the database. PostgreSQL is copied with pg_dump: the command for it is printed.
+    """
+    place = existing_file(cli.settings.url)
+    if place is None:
+        if not cli.settings.url.startswith(("postgresql://", "postgres://")):
+            raise SettingsError("There is nothing to copy: this store ends with its process.")
+        dump = anyio.run(server_schema, cli.settings.url).dump
+        raise SettingsError(f"PostgreSQL makes its own copies: {dump(file) if dump else 'pg_dump'}")
+    if file.exists():
+        raise StoreUnavailableError(f"{str(file)!r} is there already: name another file for the backup.")
+    partial = file.with_name(f"{file.name}.partial")
+    partial.unlink(missing_ok=True)
+    with moving(f"Copying {place.name}"):
+        anyio.run(back_up_file, place, partial)
+        partial.chmod(0o600)
+        settings = replace(cli.settings, url=f"sqlite:///{partial}")
+        report = cli.run(lambda memory: verified(memory.engine), settings=quiet(settings))
+    partial.replace(file)
+    counts = {"file": str(file), "bytes": file.stat().st_size, "whole": report.whole, "damage": report.damage}
+    told = "nothing in it is damaged"
+    if not report.whole:
+        told = f"{plural(report.damage, 'thing')} in it damaged, as in the database: run `pagefile verify`"
+    cli.answer(counts, f"Copied {plural(report.checked.get('turns', 0), 'turn')} to {file}: {told}.")
+    if not report.whole:
+        raise typer.Exit(1)
 
 
 # -- upgrade -------------------------------------------------------------------------------------------------------------

@@ -6,12 +6,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
+import typer
 from typer import Argument, BadParameter, Option
 
 from pagefile.cli.invocation import Invocation, command
 from pagefile.cli.measures import number, plural
 from pagefile.cli.options import UserId, in_conversation
+from pagefile.cli.output import complain, visible
 from pagefile.cli.progress import counting, moving
+from pagefile.damage import damage_mark, damage_since
 from pagefile.engine import Memory
 from pagefile.errors import NotFoundError, TransferError
 from pagefile.integrations import memory_dumps, transcripts
@@ -56,10 +59,16 @@ def export(
         # It may be a database.
         raise TransferError(f"{str(file)!r} exists and is not an export: choose another name.")
     scope = {"user_id": user_id, "conversation_id": conversation, "tenant": cli.tenant}
+    mark = damage_mark()
     with moving(f"Exporting to {file.name}"):
         counts = cli.run(lambda memory: memory.export(file, **scope))
     missing = "There was nothing to export: the file has a first line and no records."
     cli.answer(counts, _counted("Exported", counts), found=counts, missing=missing)
+    if damage := damage_since(mark):
+        # The rest is in the file: a backup with a gap is better than none.
+        for one in damage:
+            complain(f"damaged, and exported as far as it can be read: {visible(one)}")
+        raise typer.Exit(1)
 
 
 @command()

@@ -7,18 +7,19 @@ those of a user. The schema of each line is in `export_lines`.
 import json
 from base64 import b64encode
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import anyio
 import anyio.to_thread
 
 from pagefile import ports, records
 from pagefile.content import JsonValue, media_in
+from pagefile.damage import kind_of, note_damage
 from pagefile.engine import export_lines as lines
 from pagefile.engine.engine import Engine
 from pagefile.engine.log_queries import KINDS, all_items, all_pages, entries_of, facts_of, heads_of
@@ -29,6 +30,7 @@ from pagefile.shapes.media import note
 from pagefile.tiers.facts import TIER
 
 Json: TypeAlias = dict[str, JsonValue]
+T = TypeVar("T")
 
 _BATCH = 500
 #: More calls than are kept of any conversation.
@@ -118,8 +120,13 @@ async def _conversation_records(
         yield dumped_beside("session", scope, value=session)
     async for page in all_pages(store.pages, scope):
         # A purged one has no text, only the time of its purge.
-        _, text = (page, "") if page.purged is not None else await store.pages.load(scope, page.uuid)
-        yield dumped("page", page) | {"text": text}
+        whole = (
+            (page, "")
+            if page.purged is not None
+            else await _readable(scope, store.pages.load(scope, page.uuid))
+        )
+        if whole is not None:
+            yield dumped("page", page) | {"text": whole[1]}
     shown: set[str] = set()
     entries = ports.EntryQuery(scope, frozenset(KINDS), limit=_BATCH)
     async for entry in entries_of(store.reader, entries):
@@ -152,13 +159,18 @@ async def _beside(
     store: ports.Store, scope: records.Scope
 ) -> tuple[records.JsonObject | None, Sequence[records.WindowRecord]]:
     """What is stored beside a log: its session, and its owner's calls, oldest first."""
+    calls = await _readable(scope, store.calls.list(scope, limit=_ALL)) or []
+    return await _readable(scope, store.sessions.get(scope)), calls[::-1]
+
+
+async def _readable(scope: records.Scope, work: Awaitable[T]) -> T | None:
+    """What was read; None if it is damaged, which is noted: the rest is exported."""
     try:
-        calls = await store.calls.list(scope, limit=_ALL)
-        return await store.sessions.get(scope), calls[::-1]
-    except ports.UNREADABLE as error:
-        raise StoreCorruptError(
-            f"What belongs to conversation {scope.conversation!r} cannot be read ({error!r}): `pagefile verify` says more."
-        ) from error
+        return await work
+    except (*ports.UNREADABLE, StoreCorruptError) as error:
+        where = {"tenant": scope.tenant, "user": scope.user, "conversation": scope.conversation}
+        note_damage("export", where, kind_of(error))
+        return None
 
 
 # -- lines -------------------------------------------------------------------------------------------------------------

@@ -299,15 +299,25 @@ def _check_given(message: Message, filling: Filling, *, archived: bool) -> None:
 # -- the file ----------------------------------------------------------------------------------------------------------
 
 
+#: The longest line of an upload, which is read as a whole.
+MAX_LINE_BYTES = 64_000_000
+
+
 async def lines_of(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
-    """The lines of a body with their ends. Only `\\n` ends one: texts may hold other characters that Python treats as line breaks."""
+    """The lines of a body with their ends, each at most `MAX_LINE_BYTES` long. Only `\\n` ends one: texts may hold other characters that Python treats as line breaks."""
     rest: list[bytes] = []
+    size = 0
     async for chunk in chunks:
         *whole, last = chunk.split(b"\n")
         for line in whole:
             yield b"".join([*rest, line, b"\n"])
             rest = []
         rest.append(last)
+        size = len(last) + (0 if whole else size)
+        if size > MAX_LINE_BYTES:
+            raise TransferError(
+                f"A line of the upload has more than {MAX_LINE_BYTES:,} bytes: import the file with `pagefile import` instead."
+            )
     if any(rest):
         yield b"".join(rest)
 

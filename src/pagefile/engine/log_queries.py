@@ -9,6 +9,7 @@ from pagefile import ports, records
 from pagefile.engine.arguments import at_least, cursor, moment
 from pagefile.engine.engine import Engine
 from pagefile.errors import InvalidArgumentError
+from pagefile.text.queries import searched
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.episodes import Episodes
 
@@ -39,7 +40,7 @@ async def pages_of(
 
 
 async def pages_about(engine: Engine, scope: records.Scope, query: str, limit: int) -> list[records.PageHit]:
-    text = records.checked_text(query, "query")
+    text = searched(records.checked_text(query, "query"))
     return await engine.tier(Archive).search(scope, text, at_least(1, limit, "limit"))
 
 
@@ -51,7 +52,7 @@ async def recalled(
     at: datetime | None,
     timezone: str | None = None,
 ) -> list[records.Hit]:
-    text, count = records.checked_text(query, "query"), at_least(1, limit, "limit")
+    text, count = searched(records.checked_text(query, "query")), at_least(1, limit, "limit")
     # A time with an offset says where the user is.
     asked = None if at is None else moment(at).astimezone(at.tzinfo or UTC)
     heads = (

@@ -366,6 +366,9 @@ class _PastSource(ports.TurnSource):
     async def around(self, scope: records.Scope, refs: Sequence[ports.TurnRef]) -> list[ports.Neighbourhood]:
         return await self.now.around(scope, refs)
 
+    async def at(self, scope: records.Scope, refs: Sequence[ports.TurnRef]) -> list[records.Turn]:
+        return await self.now.at(scope, refs)
+
 
 @dataclass(eq=False, slots=True)
 class _PastTerms(ports.TermStore):

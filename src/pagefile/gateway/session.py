@@ -20,10 +20,10 @@ from pagefile.gateway.provider_ids import Held, ProviderIds
 from pagefile.gateway.sse import dumped
 from pagefile.inspector import urls
 from pagefile.integrations.recorder import as_json
-from pagefile.integrations.tools import ToolCaller
 from pagefile.lru import Lru
 from pagefile.records import Scope, Turn
 from pagefile.settings import GatewaySettings
+from pagefile.standalone.memory_tools import ToolCaller
 from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.window.budget import model_limits
 from pagefile.window.receipt import Window

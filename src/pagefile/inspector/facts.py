@@ -1,6 +1,6 @@
 """Facts about a user: add, edit, retract, undo, with their history and origin."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,15 +11,20 @@ from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.page_request import PageRequest, Reader
 from pagefile.inspector.recall import known_users
 from pagefile.records import Fact, Revision
+from pagefile.tiers.base import off_loop
 
 _CHANGES_SHOWN = 50
+#: The newest; others are found by searching.
+_FACTS_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     user_id: str | None
     users: tuple[str, ...]
+    #: The newest that match, and how many more there are.
     facts: tuple[Fact, ...]
+    more: int
     #: Every change, newest first.
     revisions: tuple[Revision, ...]
     history: bool
@@ -30,14 +35,19 @@ async def gather(memory: Memory, asked: PageRequest) -> Facts:
     """The facts of a user; without one, the known users."""
     users, history, search = await known_users(memory, asked), asked.flag("history"), asked.text("q")
     if asked.user_id is None:
-        return Facts(None, users, (), (), history, search)
+        return Facts(None, users, (), 0, (), history, search)
     found = await memory.facts(asked.user_id, asked.tenant, history=history)
     if search is not None:
-        folded = search.casefold()
-        texts = ((fact, f"{fact.text} {fact.category} {fact.attribute}") for fact in found)
-        found = [fact for fact, text in texts if folded in text.casefold()]
+        found = await off_loop(partial(_matching, found, search), len(found), _FACTS_SHOWN)
     revisions = (await memory.fact_revisions(asked.user_id, asked.tenant))[-_CHANGES_SHOWN:]
-    return Facts(asked.user_id, users, tuple(reversed(found)), tuple(reversed(revisions)), history, search)
+    shown, more = tuple(reversed(found[-_FACTS_SHOWN:])), max(0, len(found) - _FACTS_SHOWN)
+    return Facts(asked.user_id, users, shown, more, tuple(reversed(revisions)), history, search)
+
+
+def _matching(facts: Sequence[Fact], search: str) -> list[Fact]:
+    folded = search.casefold()
+    texts = ((fact, f"{fact.text} {fact.category} {fact.attribute}") for fact in facts)
+    return [fact for fact, text in texts if folded in text.casefold()]
 
 
 async def change(memory: Memory, asked: PageRequest) -> str:
@@ -85,11 +95,16 @@ def show(data: Facts, reader: Reader) -> ui.View:
         users = ui.card(say("facts.users"), el("ul", links, class_="chips"))
         body: list[Content] = [users if links else ui.empty(say("facts.nobody"))]
     else:
-        lead = [el("span", data.user_id, class_="who"), " · ", reader.count("count.facts", len(data.facts))]
+        lead = [
+            el("span", data.user_id, class_="who"),
+            " · ",
+            reader.count("count.facts", len(data.facts) + data.more),
+        ]
         everything = reader.asked.to(urls.ERASE, user_id=data.user_id)
         erase = el("a", say("erase.user", name=data.user_id), href=everything, class_="danger")
         facts = ui.some("ul", [_fact(fact, reader) for fact in data.facts], class_="facts")
-        held = ui.card(say("facts.held"), facts or ui.empty(say("facts.none")))
+        rest = el("p", say("facts.more", n=data.more)) if data.more else None
+        held = ui.card(say("facts.held"), facts or ui.empty(say("facts.none")), rest)
         body = [held, _add_form(reader), _revisions(data, reader), el("p", erase)]
     user = ui.user_field(reader, data.users, required=True)
     search = ui.search_field(reader, "facts.search", data.search)

@@ -314,7 +314,7 @@ async def read_dump(path: str | PathLike[str], kind: str) -> Brought:
         raise TransferError(f"Cannot read {str(path)!r} as {shapes}: {error}.") from error
 
 
-def _read(path: Path, read: Callable[[object], Brought], is_table: bool) -> Brought:  # noqa: FBT001 - called in a thread
+def _read(path: Path, read: Callable[[object], Brought], is_table: bool) -> Brought:
     if path.suffix == ".jsonl":
         return _read_lines(path, read)
     if path.suffix != ".zip":

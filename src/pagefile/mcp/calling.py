@@ -9,9 +9,9 @@ from pydantic import BaseModel, ValidationError
 from pagefile import verbs
 from pagefile.engine import Conversation, Memory
 from pagefile.errors import InvalidArgumentError, PagefileError
-from pagefile.integrations.tools import ToolCaller
 from pagefile.mcp.tools import ROWS
 from pagefile.mcp.words import WORDS
+from pagefile.standalone.memory_tools import ToolCaller
 from pagefile.tiers.fact_book import refuse_orders
 from pagefile.verbs import Verb
 from pagefile.wire.requests import FactsParams

@@ -13,8 +13,7 @@ from mcp_types import Tool, ToolAnnotations
 
 from pagefile import verbs
 from pagefile.errors import InvalidArgumentError
-from pagefile.integrations.tools import CORRECT_TOOL, RECALL_TOOL, REMEMBER_TOOL, RETRACT_TOOL
-from pagefile.standalone.tools import tool_schema
+from pagefile.standalone.tools import CORRECT_TOOL, RECALL_TOOL, RETRACT_TOOL, SAVE_TOOL, tool_schema
 from pagefile.verbs import Verb
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL
 from pagefile.window.wording import Language
@@ -74,7 +73,7 @@ ROWS: Mapping[str, ToolRow] = {
         _HIT,
         defaults={"limit": 5},
     ),
-    REMEMBER_TOOL: ToolRow(
+    SAVE_TOOL: ToolRow(
         verbs.REMEMBER, "Remember a fact", _same("text", "category"), {**_FACT, "outcome": "outcome"}
     ),
     FACTS_TOOL: ToolRow(verbs.FACTS, "List the facts", _same("history", "after", "limit"), _FACT),

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pagefile.integrations.tools import CORRECT_TOOL, RECALL_TOOL, REMEMBER_TOOL, RETRACT_TOOL
 from pagefile.mcp.tools import CONTEXT_TOOL, FACTS_TOOL, RECORD_TOOL
+from pagefile.standalone.tools import CORRECT_TOOL, RECALL_TOOL, RETRACT_TOOL, SAVE_TOOL
 from pagefile.text.sentences import clip
 from pagefile.window.parts import escape
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL
@@ -72,7 +72,7 @@ def _context(answer: Json, words: Words, asked: Json) -> str:
 
 WORDS: Mapping[str, Callable[[Json, Words, Json], str]] = {
     RECALL_TOOL: _recalled,
-    REMEMBER_TOOL: _changed("remembered"),
+    SAVE_TOOL: _changed("remembered"),
     FACTS_TOOL: _listed,
     CORRECT_TOOL: _changed("corrected"),
     RETRACT_TOOL: _changed("retracted"),

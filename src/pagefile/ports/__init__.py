@@ -7,10 +7,11 @@ the same name in `pagefile.testing`.
 
 # ruff: noqa: F403 - each module says what it exports
 
-from pagefile.ports import audit, derived, items, log, pages, store, stored, world
+from pagefile.ports import audit, derived, items, leases, log, pages, store, stored, world
 from pagefile.ports.audit import *
 from pagefile.ports.derived import *
 from pagefile.ports.items import *
+from pagefile.ports.leases import *
 from pagefile.ports.log import *
 from pagefile.ports.pages import *
 from pagefile.ports.store import *
@@ -20,6 +21,7 @@ from pagefile.ports.world import *
 __all__: list[str] = []
 __all__ += derived.__all__
 __all__ += items.__all__
+__all__ += leases.__all__
 __all__ += log.__all__
 __all__ += pages.__all__
 __all__ += stored.__all__

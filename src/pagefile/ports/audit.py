@@ -204,6 +204,10 @@ class Auditor(ABC):
     async def orphans(self, tenant: str | None, *, limit: int) -> list[Orphan]:
         """Orphans of missing conversations, turns and pages, at most `limit` of each kind."""
 
+    async def copy(self, tenant: str, uuid: str) -> str | None:
+        """The plain copy of a page's text that other programs read; None if there is none."""
+        return None
+
     # -- repair
     # ----------------------------------------------------------------------------------------------------------
 
@@ -226,6 +230,9 @@ class Auditor(ABC):
     @abstractmethod
     async def set_bytes(self, tenant: str, uuid: str) -> None:
         """Update the stored size of a page's text."""
+
+    async def set_copy(self, tenant: str, uuid: str, text: str) -> None:
+        """Write the plain copy of a page's text again."""
 
     @abstractmethod
     async def drop(self, orphans: Sequence[Orphan]) -> int:

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from pagefile.arrays import Float32s
 from pagefile.ports.log import SinceRequest
@@ -125,9 +126,8 @@ class VectorRow:
     vector: Vector
 
 
-@dataclass(frozen=True, slots=True)
-class VectorHit:
-    """A turn whose vector is close to the query vector."""
+class VectorHit(NamedTuple):
+    """A turn whose vector is close to the query vector; a plain tuple, because a question finds a thousand."""
 
     conversation: str
     seq: int

@@ -399,3 +399,7 @@ class TurnSource(ABC):
     @abstractmethod
     async def around(self, scope: Scope, refs: Sequence[TurnRef]) -> list[Neighbourhood]:
         """The referenced turns with their neighbours, in the same order; missing ones are left out."""
+
+    async def at(self, scope: Scope, refs: Sequence[TurnRef]) -> list[Turn]:
+        """The same without the neighbours."""
+        return [near.turn for near in await self.around(scope, refs)]

@@ -8,6 +8,7 @@ from datetime import datetime
 from pagefile.ports.audit import Auditor
 from pagefile.ports.derived import TermStore, VectorIndex, Watermarks
 from pagefile.ports.items import ItemStore
+from pagefile.ports.leases import LeaseStore
 from pagefile.ports.log import LogReader, TurnLog, TurnSource
 from pagefile.ports.pages import PageIndex, PageKeeper, PageStore
 from pagefile.ports.stored import FactStore, SessionStore, WindowLog
@@ -136,6 +137,7 @@ class Store(ABC):
     terms: TermStore
     keys: KeyStore
     items: ItemStore
+    leases: LeaseStore
     erasures: Erasures
     #: Reads stored rows as they are; None if the store does not support it.
     audit: Auditor | None = None

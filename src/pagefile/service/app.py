@@ -90,7 +90,7 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
             app.state.memory = memory
             opened.callback(setattr, app.state, "memory", None)
             app.state.filling = await opened.enter_async_context(filling())
-            app.state.streams = await opened.enter_async_context(open_streams(metrics))
+            app.state.streams = await opened.enter_async_context(open_streams(memory))
             yield
 
     app = _Service(

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import wraps
+from functools import partial, wraps
 from inspect import iscoroutinefunction
 from math import ceil
 from time import monotonic
@@ -20,6 +20,7 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.routing import APIRoute, iter_route_contexts
 from pydantic import BaseModel
 from starlette.datastructures import Headers, QueryParams
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pagefile import records
@@ -31,9 +32,14 @@ from pagefile.service.problems import refused
 from pagefile.service.vendor_paths import FACES, may_have_foreign_keys
 from pagefile.settings import ServiceSettings
 from pagefile.stores.key_secrets import is_key, presented
+from pagefile.text.json_size import MAX_VALUES, has_many_values
+from pagefile.tiers.base import off_loop
+from pagefile.tiers.fair_pool import working_for
 
 logger = logging.getLogger("pagefile.service")
 
+#: A larger body is looked through in a thread.
+_THREAD_FROM_BYTES = 200_000
 #: How stale a key's last-used time may be; saves a write per request.
 LAST_USED_EVERY = timedelta(hours=1)
 #: Holds our key where a provider's occupies the usual headers.
@@ -205,17 +211,29 @@ class KeyedRoute(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         answer = super().get_route_handler()
-        if self.path in SAID_ALOUD or not _takes("user_id", self.endpoint):
-            return answer
+        named = self.path in SAID_ALOUD or not _takes("user_id", self.endpoint)
 
         async def keyed(request: Request) -> Response:
-            bound = principal_of(request).user is not None
-            return await answer(_UsersRequest(request.scope, request.receive) if bound else request)
+            bound = principal_of(request).user is not None and not named
+            kind = _UsersRequest if bound else _BoundedRequest
+            return await answer(kind(request.scope, request.receive))
 
         return keyed
 
 
-class _UsersRequest(Request):
+class _BoundedRequest(Request):
+    """A request whose body is read only if that takes little time and memory: nobody else is answered meanwhile."""
+
+    async def json(self) -> Any:
+        body = await self.body()
+        if await off_loop(partial(has_many_values, body), len(body), _THREAD_FROM_BYTES):
+            raise HTTPException(
+                413, f"The body has more than {MAX_VALUES:,} JSON values: split it into several requests."
+            )
+        return await super().json()
+
+
+class _UsersRequest(_BoundedRequest):
     """A request whose query string and body name the key's user unless they name one themselves."""
 
     @property
@@ -240,6 +258,8 @@ def guarded(endpoint: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(endpoint)
     async def guard(request: Request, **given: Any) -> Any:
         principal = principal_of(request)
+        named = next((one.tenant for one in given.values() if getattr(one, "tenant", None)), None)
+        working_for.set(principal.tenant or named or records.DEFAULT_TENANT)
         given = {name: await narrowed(value, principal, request.app) for name, value in given.items()}
         return await endpoint(request=request, **given)
 

@@ -284,12 +284,14 @@ async def stream(request: Request, body: wire.AskChat) -> Response:
         body = body.model_copy(update={"conversation_id": name})
     chat, last = chat_of(request, body), EventId.read(request.headers.get("last-event-id"))
     key = request.headers.get(HEADER)
-    turn = await _begun(chat, body, key, last)
     streams, hooks = cast("Streams", request.app.state.streams), cast("ChatHooks", request.app.state.hooks)
+    turn = await _begun(chat, body, key, last)
     found = await _answer_of(turn, chat, streams, last)
     if found is not None:
         return found
     stays = body.on_disconnect or ("continue" if body.id or key or last else "abort")
+    # Not the turn of this request, which is taken over.
+    await streams.close_abandoned(chat, memory.engine.store.reader, besides=turn.id)
     run = ChatRun(memory, model, chat, body, turn, hooks)
     return streams.start(run, hooks.settings.resume_s if stays == "continue" else 0).response()
 

@@ -17,6 +17,7 @@ from pagefile.errors import InvalidArgumentError, PagefileError
 from pagefile.records import DEFAULT_TENANT
 from pagefile.service.auth import open_memory, principal_of
 from pagefile.service.problems import problem_of
+from pagefile.text.json_size import MAX_VALUES, has_many_values
 
 _APIS: tuple[type[Api], ...] = (Mem0, AgentMemory, MemoryStores)
 
@@ -65,6 +66,10 @@ class _Face:
 
 
 def _read(raw: bytes) -> Any:
+    if has_many_values(raw):
+        raise InvalidArgumentError(
+            f"The body has more than {MAX_VALUES:,} JSON values: split it into several requests."
+        )
     try:
         return json.loads(raw)
     except (ValueError, RecursionError) as error:

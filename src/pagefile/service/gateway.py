@@ -28,7 +28,7 @@ from pagefile.gateway import ADAPTERS, identity
 from pagefile.gateway.carrying import Head, carry
 from pagefile.gateway.prices import read_prices
 from pagefile.gateway.session import Call, Gateway, Mode
-from pagefile.gateway.sse import dumped, object_of
+from pagefile.gateway.sse import dumped, request_object
 from pagefile.inspector.traffic import Traffic
 from pagefile.integrations.fail_open import FailOpen
 from pagefile.lru import Lru
@@ -230,7 +230,7 @@ class _Carried:
         """What memory has to do with the request; None if it only passes."""
         request = self.request
         adapter = ADAPTERS.get(request.scope["path"].removeprefix("/v1"))
-        body = object_of(raw) if adapter is not None and request.method == "POST" else None
+        body = request_object(raw) if adapter is not None and request.method == "POST" else None
         if adapter is None or body is None:
             return None
         principal = principal_of(request)

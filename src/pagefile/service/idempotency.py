@@ -1,39 +1,52 @@
 """Idempotency keys: a request that is sent twice is carried out once.
 
 A client that lost its connection cannot know whether its request succeeded. With an `Idempotency-Key` header it can retry and get
-the same response. Responses are kept in this process only, for a day and up to a size limit: they hold user content, and an
-erasure must not leave copies on disk. After any erasure, by this process or another, no earlier response is replayed.
-Operations that must stay idempotent across restarts have ids of their own: a turn derives its id from the key.
+the same response. Claims and responses are in the database, so that all workers share them and they outlive a restart. An erasure removes
+responses that may contain what it erases, in its own transaction: such a request is not carried out again either.
+
+Requests that can be repeated need no claim. Turns and steps derive their ids from the key, so a repetition finds what is there.
 """
 
 import hashlib
 import json
-import time
-from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import logging
+from datetime import datetime, timedelta
 from typing import Any, cast
 from uuid import NAMESPACE_URL, uuid5
 
+import anyio
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from pagefile import records, verbs
+from pagefile.engine import Memory
 from pagefile.errors import PagefileError
 from pagefile.gateway import identity
+from pagefile.ports import Claim, KeptResponse, LeaseStore
+from pagefile.records import DEFAULT_TENANT
 from pagefile.service.auth import memory_in, principal_of
-from pagefile.service.problems import answered, refused, to_problem
+from pagefile.service.problems import answered, http_error, refused, to_problem
 from pagefile.service.vendor_paths import is_vendors
 
-HEADER = "Idempotency-Key"
-KEPT_S = 24 * 3600.0
-MAX_KEPT = 10_000
-MAX_BYTES = 32_000_000
+logger = logging.getLogger("pagefile.service")
 
-#: Streamed, or too large to keep; repeating them does no harm.
-_NOT_KEPT = frozenset({"/v1/import", "/v1/chat/stream"})
+HEADER = "Idempotency-Key"
+KEPT = timedelta(days=1)
+#: A request that has run for longer may have ended with its process.
+RUNNING = timedelta(minutes=1)
+#: A longer response is not kept. The request is still carried out once.
+MAX_KEPT_BYTES = 1_000_000
+#: Larger requests are not searched for their user: their responses go with any erasure in the tenant.
+_MAX_READ_BYTES = 100_000
+
+#: Verbs that take their ids from the key.
+_BY_ID = (verbs.RECORD, verbs.BEGIN, verbs.STEP)
+_READS = (verb for verb in verbs.TABLE if verb.http_method == "POST" and not verb.changes)
+#: Paths where repeating a request does no harm.
+REPEATABLE = frozenset({"/v1/import", "/v1/chat/stream"} | {verb.path for verb in (*_BY_ID, *_READS)})
 #: What says in headers whose request it is on a provider's path, and what memory has to do with it.
 _VENDORS_CALLER = (identity.USER, identity.CONVERSATION, identity.MODE, "authorization", "x-api-key")
 _REPLAYED = (b"idempotency-replayed", b"true")
@@ -44,119 +57,158 @@ def made_id(key: str | None, *names: str | None) -> str | None:
     return None if key is None else str(uuid5(NAMESPACE_URL, json.dumps(["pagefile", key, *names])))
 
 
-@dataclass(slots=True)
-class _Kept:
-    """A request made with a key, and its response once there is one."""
-
-    asked: bytes
-    began: float
-    #: The erasure epoch when the request came in.
-    epoch: int
-    messages: list[Message] = field(default_factory=list[Message])
-    done: bool = False
-
-    @property
-    def size(self) -> int:
-        return sum(len(message.get("body", b"")) for message in self.messages)
-
-
 class IdempotencyMiddleware:
-    """Keeps responses by key and replays them."""
+    """Claims requests by key, keeps their responses and replays them."""
 
-    def __init__(self, app: ASGIApp, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._clock = clock
-        #: By caller and idempotency key, oldest first: answers expire by age, not by use, so `Lru` does not fit.
-        self._kept: OrderedDict[tuple[str, str], _Kept] = OrderedDict()
-        self._bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        key = Headers(scope=scope).get(HEADER)
-        if key is None or scope["method"] != "POST" or scope["path"] in _NOT_KEPT:
+        key, memory = Headers(scope=scope).get(HEADER), memory_in(scope["app"])
+        if key is None or memory is None or scope["method"] != "POST" or scope["path"] in REPEATABLE:
             await self._app(scope, receive, send)
             return
-        refusal = await self._answered(key, scope, receive, send)
-        if refusal is not None:
-            await refusal(scope, receive, send)
+        response = await self._answered(key, memory, scope, receive, send)
+        if response is not None:
+            await response(scope, receive, send)
 
-    async def _answered(self, key: str, scope: Scope, receive: Receive, send: Send) -> Response | None:
-        """Answer the request, or return why not."""
+    async def _answered(
+        self, key: str, memory: Memory, scope: Scope, receive: Receive, send: Send
+    ) -> Response | None:
+        """Carry out the request, or return what to respond instead."""
         if not (0 < len(key) <= 255 and key.isprintable()):
             return answered(to_problem("idempotency-key"))
-        request = Request(scope, receive)
+        request, now = Request(scope, receive), memory.engine.clock.now()
         try:
-            body, memory = await request.body(), memory_in(scope["app"])
-            # Counts the erasures of all processes.
-            epoch = 0 if memory is None else await memory.engine.store.reader.epoch()
+            body = await request.body()
+            claim = Claim(*_identified(request, key, body), now, now + RUNNING, now + KEPT)
+            known = await memory.engine.store.leases.claim(claim)
         except ClientDisconnect:
             return None
         except HTTPException as error:
-            return answered(to_problem("body-too-large", error.detail), error.headers)
+            return await http_error(request, error)
         except PagefileError as error:
             return refused(error)
-        place, asked = (principal_of(request).key_id or "", key), _digest(scope, body)
-        self._drop_old(epoch)
-        known = self._kept.get(place)
-        if known is None:
-            kept = self._kept[place] = _Kept(asked, self._clock(), epoch)
-            await self._first(place, kept, scope, _replay_body(body, receive), send)
-            return None
-        if known.asked != asked:
-            return answered(to_problem("idempotency-reused"))
-        if not known.done:
-            return answered(to_problem("idempotency-running"), {"Retry-After": "1"})
-        for message in known.messages:
-            await send(message)
+        # An erasure leaves no response, not even its own, so it is carried out again.
+        erases = scope["path"] == verbs.FORGET.path and known is not None and known.asked == claim.asked
+        if known is not None and not erases:
+            return _again(known, claim.asked, now)
+        await self._first(claim, memory, scope, _replay_body(body, receive), send)
         return None
 
-    async def _first(
-        self, place: tuple[str, str], kept: _Kept, scope: Scope, receive: Receive, send: Send
-    ) -> None:
-        async def sent(message: Message) -> None:
-            own = {"headers": [*message["headers"], _REPLAYED]} if "headers" in message else {}
-            kept.messages.append({**message, **own})
-            await send(message)
-
+    async def _first(self, claim: Claim, memory: Memory, scope: Scope, receive: Receive, send: Send) -> None:
+        leases = memory.engine.store.leases
+        recording = _Recording(send, claim.id, leases)
+        # Cut off, a request to a provider may be repeated. Of others it is not known how far they got.
+        repeat = is_vendors(scope["path"])
         try:
-            await self._app(scope, receive, sent)
-            kept.done = _worth_keeping(kept.messages)
+            await self._app(scope, receive, recording.send)
+            repeat = recording.is_failure
+        except Exception:
+            repeat = True
+            raise
         finally:
-            if not kept.done:
-                self._kept.pop(place, None)
-        if kept.done and place in self._kept:
-            self._bytes += kept.size
-            self._drop_old(kept.epoch)
-
-    def _drop_old(self, epoch: int) -> None:
-        for place in [place for place, kept in self._kept.items() if kept.done and kept.epoch < epoch]:
-            self._bytes -= self._kept.pop(place).size
-        end = self._clock() - KEPT_S
-        while self._kept:
-            place, oldest = next(iter(self._kept.items()))
-            full = len(self._kept) > MAX_KEPT or self._bytes > MAX_BYTES
-            if not oldest.done or (oldest.began > end and not full):
-                return
-            self._bytes -= self._kept.pop(place).size
+            if repeat and not recording.is_kept:
+                with anyio.CancelScope(shield=True):
+                    await leases.release(claim.id)
 
 
-def _worth_keeping(messages: list[Message]) -> bool:
-    """Whether the response is complete and final; server errors and rate limiting are better retried."""
-    if not messages or messages[-1].get("more_body"):
-        return False
-    status = cast("int", messages[0]["status"])
-    return status < 500 and status != 429
+class _Recording:
+    """Passes a response on. Before its end is sent, it is in the database, as far as it may be kept."""
+
+    def __init__(self, send: Send, claim_id: str, leases: LeaseStore) -> None:
+        self._send, self._claim_id, self._leases = send, claim_id, leases
+        self._status = 0
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._body = bytearray()
+        self._size = 0
+        self._complete = False
+        self.is_kept = False
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._status, self._headers = message["status"], list(message["headers"])
+        else:
+            part = message.get("body", b"")
+            self._size += len(part)
+            if self._size <= MAX_KEPT_BYTES:
+                self._body += part
+            # Clients that know the length do not wait for the last, empty part.
+            announced = Headers(raw=self._headers).get("content-length")
+            self._complete = not message.get("more_body") or announced == str(self._size)
+            if not self.is_failure and not self.is_kept:
+                await self._keep()
+        await self._send(message)
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether the request should be retried: the service failed, or it was busy."""
+        return not self._complete or self._status >= 500 or self._status == 429
+
+    async def _keep(self) -> None:
+        headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self._headers]
+        head, body = json.dumps({"status": self._status, "headers": headers}), bytes(self._body)
+        short = self._size <= MAX_KEPT_BYTES
+        try:
+            await self._leases.keep(self._claim_id, head if short else None, body if short else None)
+        except PagefileError as error:
+            # It took effect, so the caller gets the response. The claim prevents a repetition.
+            logger.warning("The response to a request with an %s could not be kept: %s", HEADER, error)
+        self.is_kept = True
 
 
-def _digest(scope: Scope, body: bytes) -> bytes:
-    asked = hashlib.blake2b(digest_size=16)
+def _again(known: KeptResponse, asked: str, now: datetime) -> Response:
+    """The response to a request whose key is known."""
+    if known.asked != asked:
+        return answered(to_problem("idempotency-reused"))
+    if not known.done:
+        if known.leased > now:
+            return answered(to_problem("idempotency-running"), {"Retry-After": "1"})
+        return answered(to_problem("idempotency-interrupted"))
+    if known.head is None:
+        return answered(to_problem("idempotency-gone"))
+    head = json.loads(known.head)
+    response = Response(known.body, head["status"])
+    response.raw_headers = [
+        (name.encode("latin-1"), value.encode("latin-1")) for name, value in head["headers"]
+    ]
+    response.raw_headers.append(_REPLAYED)
+    return response
+
+
+def _identified(request: Request, key: str, body: bytes) -> tuple[str, records.Scope, str]:
+    """The id of the claim, whom the response is about, and a digest of the request."""
+    caller, scope = principal_of(request), request.scope
     parts = [scope["path"].encode("utf-8", "surrogatepass"), scope["query_string"], body]
     if is_vendors(scope["path"]):
-        headers = Headers(scope=scope)
-        parts += [headers.get(name, "").encode("latin-1") for name in _VENDORS_CALLER]
+        parts += [request.headers.get(name, "").encode("latin-1") for name in _VENDORS_CALLER]
+    named = _named(body)
+    tenant, user = caller.tenant or named.get("tenant"), caller.user or named.get("user_id")
+    whose = records.Scope(_text(tenant) or DEFAULT_TENANT, _text(user))
+    return _digest((caller.key_id or "").encode(), key.encode()), whose, _digest(*parts)
+
+
+def _named(body: bytes) -> dict[str, Any]:
+    """The fields of a request body; none where the route will refuse it."""
+    if len(body) > _MAX_READ_BYTES:
+        return {}
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value and value.isprintable() and len(value) <= 255 else None
+
+
+def _digest(*parts: bytes) -> str:
+    digest = hashlib.blake2b(digest_size=16)
     for part in parts:
-        asked.update(len(part).to_bytes(8, "big"))
-        asked.update(part)
-    return asked.digest()
+        digest.update(len(part).to_bytes(8, "big"))
+        digest.update(part)
+    return digest.hexdigest()
 
 
 def _replay_body(body: bytes, receive: Receive) -> Receive:

@@ -51,6 +51,7 @@ OTHER: Mapping[str, tuple[int, str]] = {
     "route-not-found": (404, "There is no such route."),
     "method-not-allowed": (405, "The route does not take this method."),
     "body-too-large": (413, "The body is larger than the service accepts."),
+    "body-too-slow": (408, "The body did not arrive in time."),
     "cross-site": (
         403,
         "A web page of another site sent this: only programs and this service's own pages may change anything.",
@@ -61,6 +62,14 @@ OTHER: Mapping[str, tuple[int, str]] = {
     "idempotency-running": (
         409,
         "The first request with this Idempotency-Key is still running: try again in a moment.",
+    ),
+    "idempotency-interrupted": (
+        409,
+        "The service was stopped while it carried out the first request with this Idempotency-Key: it may have taken effect.",
+    ),
+    "idempotency-gone": (
+        409,
+        "The request with this Idempotency-Key was carried out. Its response was erased, or was too long to be kept.",
     ),
     "idempotency-key": (422, "An Idempotency-Key has 1 to 255 visible ASCII characters."),
     "idempotency-reused": (
@@ -74,7 +83,12 @@ OTHER: Mapping[str, tuple[int, str]] = {
 #: Instead of the error's docstring, which only makes sense to a Python program.
 _CLOSED = "The service is starting or stopping: try again in a moment."
 
-_CODE_OF_STATUS = {404: "route-not-found", 405: "method-not-allowed", 413: "body-too-large"}
+_CODE_OF_STATUS = {
+    404: "route-not-found",
+    405: "method-not-allowed",
+    408: "body-too-slow",
+    413: "body-too-large",
+}
 _MAX_ERRORS = 20
 _MAX_POINTER_CHARS = 200
 

@@ -10,7 +10,7 @@ caller.
 
 import logging
 import re
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
@@ -40,6 +40,10 @@ _SECURITY_HEADERS = (
 
 #: Where MCP is served. Its specification wants the origin checked of every request, also of those that only read.
 MCP = "/mcp"
+#: How long a client may take for a body, and how many bytes a second buy more time.
+_BODY_S = 30.0
+_LEAST_BYTES_PER_S = 10_000
+
 #: The one route whose body is spooled to disk and may be larger.
 UPLOAD = "/v1/import"
 
@@ -153,12 +157,18 @@ class _Size(NamedTuple):
 
 
 def _counted(receive: Receive, size: _Size) -> Receive:
-    total = 0
+    total, more, began = 0, True, monotonic()
 
     async def received() -> Message:
-        nonlocal total
-        message = await receive()
-        total += len(message.get("body", b""))
+        nonlocal total, more
+        # Afterwards there is nothing to wait for but the end of the connection.
+        left_s = began + _BODY_S + total / _LEAST_BYTES_PER_S - monotonic() if more else None
+        try:
+            with anyio.fail_after(left_s):
+                message = await receive()
+        except TimeoutError:
+            raise HTTPException(408, headers={"Connection": "close"}) from None
+        total, more = total + len(message.get("body", b"")), message.get("more_body", False)
         if total > size.most:
             if message.get("more_body"):
                 await _drain(receive, size)

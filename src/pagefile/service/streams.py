@@ -2,14 +2,16 @@
 
 A run belongs to the service, not to the request that began it. Its events are kept while it runs, each with an id that says which
 turn it belongs to and how much of the answer was out. What is done is read from the log, so it can be resumed after a restart and by
-every worker. A run that another worker has begun is waited for, and taken over if that worker dies.
+every worker. A run holds a lease in the database while it lasts: another worker waits for it, and takes over if the lease ends because
+its worker died. The open turns of such workers are closed by the next answer in their conversation.
 """
 
 import hashlib
+import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
+from datetime import timedelta
 from typing import Protocol, TypeAlias
 from urllib.parse import quote, unquote
 
@@ -18,21 +20,23 @@ import anyio.lowlevel
 from anyio.abc import TaskGroup
 from pydantic import BaseModel
 
-from pagefile.engine import Conversation
+from pagefile.engine import Conversation, Memory
 from pagefile.errors import ConflictError, PagefileError
+from pagefile.integrations.recorder import given_up
+from pagefile.ports import Claim, EntryQuery, LogReader
 from pagefile.records import Turn
 from pagefile.service.events import CLEAN_UP_S, RETRY_MS, EventStream, SendEvent, encoded
 from pagefile.service.problems import problem_of
 from pagefile.wire import chat as wire
 from pagefile.wire.responses import Problem
 
-try:
-    import fcntl
-except ImportError:  # Windows, where one worker serves
-    fcntl = None
+logger = logging.getLogger("pagefile.service")
 
 #: How often a run looks whether its turn was stopped, or ended elsewhere.
 _LOOK_EVERY_S = 0.5
+#: How long a lease lasts, and how often it is renewed: a worker that died is taken over from after so long.
+_LEASE_S = 15.0
+_RENEW_EVERY_S = 4.0
 _END = "end"
 _REPLAYED = {"Idempotency-Replayed": "true"}
 
@@ -204,13 +208,14 @@ class Answer:
 
 
 class Streams:
-    """The answers in progress of this process, and the locks that keep other workers from beginning them too."""
+    """The answers in progress of this process, and the leases that keep other workers from beginning them too."""
 
-    def __init__(self, group: TaskGroup, shared: Path | None = None) -> None:
-        """`shared` is the directory of all workers of a service."""
+    def __init__(self, group: TaskGroup, memory: Memory) -> None:
         self._group = group
         self._answers: dict[Place, Answer] = {}
-        self._locks = _Locks(shared)
+        self._leases, self._clock = memory.engine.store.leases, memory.engine.clock
+        #: The leases that this process has to renew.
+        self._held: set[str] = set()
 
     def find(self, chat: Conversation, turn_id: str) -> Answer | None:
         return self._answers.get(_place(chat, turn_id))
@@ -221,8 +226,22 @@ class Streams:
         self._group.start_soon(self._carried_out, run, answer, place)
         return answer
 
-    def close(self) -> None:
-        self._locks.close()
+    async def close_abandoned(self, chat: Conversation, reader: LogReader, *, besides: str) -> None:
+        """Abort the open turns of a conversation whose workers died while they answered them."""
+        query = EntryQuery(chat.scope, statuses=frozenset({"open"}))
+        names = [turn.id for turn in await reader.entries(query) if turn.id != besides]
+        turns = {_lease_id(_place(chat, name)): name for name in names}
+        for lease in await self._leases.ended(turns.keys() - self._held, self._clock.now()) if turns else ():
+            if await given_up(chat, turns[lease]):
+                await self._leases.release(lease)
+
+    async def renew(self) -> None:
+        while True:
+            await anyio.sleep(_RENEW_EVERY_S)
+            try:
+                await self._leases.renew(self._held, self._clock.now() + timedelta(seconds=_LEASE_S))
+            except PagefileError as error:
+                logger.warning("The leases of answers in progress could not be renewed: %s", error)
 
     async def _carried_out(self, run: Run, answer: Answer, place: Place) -> None:
         try:
@@ -233,7 +252,7 @@ class Streams:
                     try:
                         await _run_unless_stopped(run, answer)
                     finally:
-                        self._locks.give(place)
+                        await self._give_back(place)
                 answer.end()
                 # Keep the answer for a client that reconnects after a failure; a completed answer is in the log.
                 await anyio.sleep(answer.linger_s)
@@ -244,7 +263,7 @@ class Streams:
 
     async def _locked(self, run: Run, answer: Answer, place: Place) -> bool:
         """Whether this process answers the turn; if another one does, its answer is waited for."""
-        while not self._locks.take(place):
+        while not await self._take(run, place):
             await anyio.sleep(_LOOK_EVERY_S)
             turn = await _reread(run)
             if turn.status == "done":
@@ -257,13 +276,34 @@ class Streams:
                 return False
         return True
 
+    async def _take(self, run: Run, place: Place) -> bool:
+        lease, now = _lease_id(place), self._clock.now()
+        end = now + timedelta(seconds=_LEASE_S)
+        # The row goes after a day if nobody comes back to the conversation.
+        claim = Claim(lease, run.chat.scope, "stream", now, end, now + timedelta(days=1))
+        try:
+            if await self._leases.claim(claim, take_over=True) is not None:
+                return False
+        except PagefileError as error:
+            # A turn must not stay unanswered for this; two workers that answer it are told apart when the first completes it.
+            logger.warning("An answer begins without a lease: %s", error)
+        self._held.add(lease)
+        return True
+
+    async def _give_back(self, place: Place) -> None:
+        lease = _lease_id(place)
+        self._held.discard(lease)
+        with anyio.move_on_after(CLEAN_UP_S, shield=True), suppress(PagefileError):
+            await self._leases.release(lease)
+
 
 @asynccontextmanager
-async def open_streams(shared: Path | None = None) -> AsyncGenerator[Streams]:
+async def open_streams(memory: Memory) -> AsyncGenerator[Streams]:
     """The answers in progress; those that are left at the end are aborted."""
     async with anyio.create_task_group() as group:
-        with closing(Streams(group, shared)) as streams:
-            yield streams
+        streams = Streams(group, memory)
+        group.start_soon(streams.renew)
+        yield streams
         group.cancel_scope.cancel()
 
 
@@ -311,32 +351,8 @@ def _place(chat: Conversation, turn_id: str) -> Place:
     return chat.scope.tenant, chat.id, turn_id
 
 
-class _Locks:
-    """One lock per turn among the workers of a service, given back by the system when a worker dies."""
-
-    def __init__(self, shared: Path | None) -> None:
-        usable = shared is not None and fcntl is not None
-        self._file = (shared / "answers.lock").open("a+b") if usable and shared else None
-
-    def take(self, place: Place) -> bool:
-        if self._file is None or fcntl is None:
-            return True
-        try:
-            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _offset(place))
-        except OSError:
-            return False
-        return True
-
-    def give(self, place: Place) -> None:
-        if self._file is not None and fcntl is not None:
-            fcntl.lockf(self._file, fcntl.LOCK_UN, 1, _offset(place))
-
-    def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-
-
-def _offset(place: Place) -> int:
-    """A byte of the file, which does not have to exist, for each turn."""
-    digest = hashlib.blake2b("\0".join(place).encode("utf-8", "surrogatepass"), digest_size=7).digest()
-    return int.from_bytes(digest, "big")
+def _lease_id(place: Place) -> str:
+    digest = hashlib.blake2b(digest_size=16, person=b"stream")
+    for name in place:
+        digest.update(name.encode("utf-8", "surrogatepass") + b"\0")
+    return digest.hexdigest()

@@ -24,6 +24,7 @@ from pagefile.errors import StoreFullError, TransferError
 from pagefile.records import DEFAULT_TENANT, Scope
 from pagefile.service.auth import open_memory
 from pagefile.service.routes import at_verb, router
+from pagefile.text.json_size import MAX_VALUES, has_many_values
 from pagefile.tiers.base import off_loop
 from pagefile.wire.requests import ExportParams, ImportParams, Settle
 from pagefile.wire.responses import LINES, ImportOut, SettledOut
@@ -34,6 +35,9 @@ routes = router("Export and import")
 _CHUNK_CHARS = 64_000
 #: From this size on, parsing a line on the event loop would block it noticeably.
 _THREAD_FROM_BYTES = 100_000
+
+#: A record that a service wrote itself may be larger than a request.
+_MAX_VALUES = 10 * MAX_VALUES
 
 _PREFIX = "pagefile-import-"
 _NAMED = re.compile(rf"{_PREFIX}(\d+)-.*")
@@ -115,6 +119,10 @@ async def _checked(chunks: AsyncIterator[bytes], user_id: str | None) -> AsyncGe
 
 
 def _check(line: bytes, number: int, user_id: str | None) -> None:
+    if has_many_values(line, _MAX_VALUES):
+        raise TransferError(
+            f"Line {number} has more than {_MAX_VALUES:,} JSON values: import the file with `pagefile import` instead."
+        )
     try:
         record = LINE.validate_json(line)
     except ValidationError as error:

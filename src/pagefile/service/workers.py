@@ -33,6 +33,7 @@ from pagefile.engine.background import check_shared, look_after
 from pagefile.errors import SettingsError
 from pagefile.integrations.prometheus import PrometheusMeter
 from pagefile.service.app import create_app
+from pagefile.service.connections import BoundedProtocol
 from pagefile.service.logs import write_logs
 from pagefile.settings import Settings
 from pagefile.settings.sources import handed_down
@@ -82,6 +83,7 @@ def _config(settings: Settings, metrics: Path | None = None) -> uvicorn.Config:
         log_level="warning",
         access_log=False,
         server_header=False,
+        http=BoundedProtocol,
         timeout_graceful_shutdown=TIMEOUT_S,
     )
 

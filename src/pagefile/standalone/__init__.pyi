@@ -22,6 +22,7 @@ from .fact_injection import (
     memory_data_of,
 )
 from .hybrid_history import ConversationContext, ConversationHistory, PromptMessage, build_general_prompt
+from .memory_tools import ToolCaller
 from .session import (
     FULL_HISTORY,
     SESSION_KEY,
@@ -96,6 +97,7 @@ __all__ = [
     "SessionClient",
     "SessionValue",
     "SharedEntities",
+    "ToolCaller",
     "ToolResultArchive",
     "ToolResultManager",
     "ToolRule",

@@ -16,6 +16,12 @@ from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL
 from pagefile.window.wording import Language
 
 REMEMBER_TOOL: Final = "remember_fact"
+RECALL_TOOL, SAVE_TOOL, CORRECT_TOOL, RETRACT_TOOL = "recall", "remember", "correct", "retract"
+#: Those that change facts, which a run without a user has none of.
+FACT_TOOLS = (SAVE_TOOL, CORRECT_TOOL, RETRACT_TOOL)
+_PAGE_TOOLS = (LOAD_TOOL, SEARCH_TOOL)
+#: In the order in which they are offered.
+MEMORY_TOOLS = (*_PAGE_TOOLS, RECALL_TOOL, *FACT_TOOLS)
 
 #: As the document writes a tool, or as an API takes it.
 ToolShape = Literal["plain", "openai", "responses", "anthropic", "mcp"]
@@ -52,12 +58,16 @@ def shaped(schema: Mapping[str, Any], shape: ToolShape) -> dict[str, Any]:
             return {"name": name, "description": description, "inputSchema": parameters}
 
 
-def tool_schemas(language: Language = "zh", shape: ToolShape = "plain") -> list[dict[str, Any]]:
+def tool_schemas(
+    language: Language = "zh", shape: ToolShape = "plain", *, facts: bool = False
+) -> list[dict[str, Any]]:
     """The JSON schemas of `load_tool_history` and `search_tool_history`; answer calls with `chat.call_tool`.
 
-    `shape` is the API they are for: "openai", "responses", "anthropic" or "mcp".
+    `shape` is the API they are for: "openai", "responses", "anthropic" or "mcp". With `facts`, `recall`, `remember`, `correct` and
+    `retract` are offered, too; `ToolCaller(memory, chat).answer` answers all of them.
     """
-    return [shaped(tool_schema(name, language), shape) for name in (LOAD_TOOL, SEARCH_TOOL)]
+    names = MEMORY_TOOLS if facts else _PAGE_TOOLS
+    return [shaped(tool_schema(name, language), shape) for name in names]
 
 
 def _documents_own() -> dict[str, Any]:

@@ -6,13 +6,14 @@ it is and if it is about others, less if it asks for something to be planned for
 `pagefile bench window --sets facts`, PrecisionMemBench and PersistBench as the measure; decision 65 has what they bring.
 """
 
+import math
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from math import log
 from typing import NamedTuple
 
 from pagefile.arrays import Float64s, np
+from pagefile.text.relevance import is_exercise, is_general
 from pagefile.text.sentences import HAN
 from pagefile.text.tables import table
 from pagefile.text.words import terms
@@ -20,8 +21,9 @@ from pagefile.text.words import terms
 Floats = Float64s
 
 _TABLE = table("pagefile.text", "fact_relevance")
-_TASK, _OWN, _FIRST, _OTHERS, _DEMANDS = (
-    re.compile(_TABLE[name], re.IGNORECASE) for name in ("task", "own", "first_person", "others", "demands")
+_TASK, _OWN, _FIRST, _OTHERS, _DEMANDS, _QUESTION = (
+    re.compile(_TABLE[name], re.IGNORECASE)
+    for name in ("task", "own", "first_person", "others", "demands", "question")
 )
 _KIN = {word: kin for kin, words in _TABLE["kin"].items() for word in words.split()}
 _HAN_KIN = {word: kin for word, kin in _KIN.items() if not word.isascii() and re.match(f"[{HAN}]", word)}
@@ -54,6 +56,10 @@ _LEAST_BY_WORDS, _LEAST_SHARE_BY_WORDS = 0.04, 0.3
 _SHORT_TERMS, _LONGER, _LONGER_OPENING = 10, 0.18, 0.36
 _OF_OTHERS, _OWN_THINGS, _IMPERSONAL, _IMPERSONAL_OPENING = 0.1, 0.08, 0.05, 0.02
 _PLANNED_SHARE, _PLANNED_OPENING = 0.37, 0.03
+#: What opens facts to a message that seldom needs any, unless it shares this much of its words with the most relevant one: questions of
+#: general knowledge and exercises; small talk about oneself, other small talk; and a question without a word about who asks.
+_SHARED_WORDS = 0.03
+_SELF_CONTAINED, _SAID_OF_SELF, _SAID, _ASKED = 0.45, 0.3, 0.34, 0.24
 #: The relevance at which every second fact helps, and how fast the odds change around it.
 _EVEN, _SLOPE = 0.3, 0.06
 
@@ -66,6 +72,9 @@ class Message(NamedTuple):
     own: int = 1
     personal: bool = True
     of_others: bool = False
+    asks: bool = True
+    #: Whether it asks for general knowledge, or brings all it needs.
+    self_contained: bool = False
 
     @classmethod
     def of(cls, text: str) -> "Message":
@@ -75,12 +84,24 @@ class Message(NamedTuple):
             min(3, len(_OWN.findall(text))),
             _FIRST.search(text) is not None,
             _OTHERS.search(text) is not None,
+            _QUESTION.search(text) is not None,
+            is_general(text) or is_exercise(text),
         )
 
     @property
     def length(self) -> float:
         """How much longer it is than a short one, on a logarithmic scale."""
-        return max(0.0, log(1 + self.terms) - log(1 + _SHORT_TERMS))
+        return max(0.0, math.log((1 + self.terms) / (1 + _SHORT_TERMS)))
+
+    def opening(self, words: float) -> float:
+        """What the most relevant fact must reach if messages of this kind seldom need any; `words` is what they share."""
+        if self.self_contained:
+            return _SELF_CONTAINED
+        if self.plans or (words > _SHARED_WORDS and self.terms > 1):
+            return 0.0
+        if not self.personal:
+            return _ASKED if self.asks else _SAID
+        return 0.0 if self.asks or self.own else _SAID_OF_SELF
 
 
 class _Read(NamedTuple):
@@ -148,6 +169,8 @@ class Relevance(NamedTuple):
     relevance: Floats
     values: Floats
     by_words: bool
+    #: Whether the message may be shown facts at all.
+    is_open: bool = True
 
     @classmethod
     def of(
@@ -158,12 +181,16 @@ class Relevance(NamedTuple):
         for part in context:
             found = np.maximum(found, CONTEXT_WEIGHT * part)
         top = float(found.max(initial=0.0))
+        shared = float(words[found.argmax()])
         if by_words:
-            opening, cut = 0.0, max(_LEAST_BY_WORDS, _LEAST_SHARE_BY_WORDS * top)
+            # Words tell less, and in other numbers: what seldom needs a fact gets none.
+            opening = math.inf if message.opening(shared) > _ASKED else 0.0
+            cut = max(_LEAST_BY_WORDS, _LEAST_SHARE_BY_WORDS * top)
         else:
-            opening, cut = _required(message, top, named=bool(words[found.argmax()] > _FEW_WORDS))
+            opening, cut = _required(message, top, named=shared > _FEW_WORDS)
+            opening = max(opening, message.opening(shared))
         odds = 1 / (1 + np.exp((_EVEN - found) / _SLOPE))
-        return cls(found, np.where((found >= cut) & (top >= opening), odds, 0.0), by_words)
+        return cls(found, np.where((found >= cut) & (top >= opening), odds, 0.0), by_words, top >= opening)
 
 
 def _required(message: Message, top: float, *, named: bool) -> tuple[float, float]:

@@ -116,10 +116,8 @@ def answers(parts: Mapping[str, float], *, foreign: bool = False) -> bool:
     A turn found only through its neighbours' words counts as well: it is part of what was said about them. A question
     in a `foreign` language has only its meaning.
     """
-    shared = sum(parts.get(name, 0.0) for name in ("words", "neighbours", "session", "time"))
-    return shared > 0 or parts.get("similarity", 0.0) >= (
-        SOME_FOREIGN_SIMILARITY if foreign else SOME_SIMILARITY
-    )
+    shared = any(parts.get(name, 0.0) > 0 for name in ("words", "neighbours", "session", "time"))
+    return shared or parts.get("similarity", 0.0) >= (SOME_FOREIGN_SIMILARITY if foreign else SOME_SIMILARITY)
 
 
 def passes(parts: Mapping[str, float], gate: Gate, how: Asking = "anything") -> bool:

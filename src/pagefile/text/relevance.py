@@ -30,6 +30,9 @@ TURN = (
     "surroundings",
     "inside",
 )
+#: Features of small memories, and from how many turns on they are 0.
+FEW = ("few", "known_of_few")
+_FEW_TURNS = 24
 #: What is known of a message, in the order of its features.
 MESSAGE = (
     "coverage",
@@ -49,6 +52,7 @@ MESSAGE = (
     "foreign_similarity",
     "general",
     "exercise",
+    *FEW,
 )
 #: What is known of an archived result that was found.
 PAGE = ("coverage", "similarity", "in_text", "terms")
@@ -158,6 +162,8 @@ def message_features(message: str, found: Sequence[Found[Any]], familiarity: Fam
     similarity = max(one.parts["similarity"] for one in found)
     coverage = max(one.parts["coverage"] for one in found[:_FIRST])
     how = asking(message)
+    # A few turns know fewer words and are less similar to a message, whether it needs them or not.
+    few = max(0.0, math.log(_FEW_TURNS / max(1, familiarity.turns)))
     return np.array(
         [
             coverage,
@@ -177,6 +183,8 @@ def message_features(message: str, found: Sequence[Found[Any]], familiarity: Fam
             familiarity.foreign * similarity,
             is_general(message),
             is_exercise(message),
+            few,
+            few * familiarity.known,
         ],
         dtype=np.float64,
     )

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import NamedTuple, TypeAlias
 
 from pagefile.text.tables import filled, table
@@ -29,6 +29,8 @@ _FIRST_MARK, _LAST_MARK = 0xF0000, 0xFFFFD
 #: A year in Chinese digits.
 _SPELLED = str.maketrans("零〇○一二三四五六七八九", "000123456789")
 _SPELLED_YEAR = re.compile(r"[一二][零〇○一二三四五六七八九]{3}(?=年)")
+#: Messages whose periods are cached: ranking, gate and notes read the same one.
+_MESSAGES = 32
 #: Years that share their preposition.
 _YEARS = re.compile(r"(?i)\b(in|during)((?: (?:19|20)\d\d,?)+) (?:and|or) ((?:19|20)\d\d)\b")
 
@@ -58,6 +60,16 @@ class _Read(NamedTuple):
 
 def periods(text: str, today: date) -> tuple[list[Period], str]:
     """The periods a text names, relative to a day, and the text without the words that name them."""
+    found, rest = _periods(text, today)
+    return [*found], rest
+
+
+def forget_times() -> None:
+    _periods.cache_clear()
+
+
+@lru_cache(_MESSAGES)
+def _periods(text: str, today: date) -> tuple[Sequence[Period], str]:
     given = text
     if not _hint().search(text):
         return [], _MARK.sub(" ", given)

@@ -102,6 +102,8 @@ class Familiarity(NamedTuple):
     foreign: bool
     #: Whether it names somebody who speaks in them.
     names_speaker: bool
+    #: How many turns there are.
+    turns: int
 
 
 class TurnIndex(Generic[K]):
@@ -197,9 +199,15 @@ class TurnIndex(Generic[K]):
             timely, inside, rest = self._timely(question, today, zone, eligible)
             about = _asked(terms(rest) or terms(question))
             similarity = np.zeros(len(self._keys))
-            for key, near in (meaning or {}).items():
-                if (slot := self._words.slot(key)) is not None:
-                    similarity[slot] = max(0.0, near)
+            if meaning:
+                slots = [self._words.slot(key) for key in meaning]
+                known = [
+                    (slot, near)
+                    for slot, near in zip(slots, meaning.values(), strict=True)
+                    if slot is not None
+                ]
+                at, near = zip(*known, strict=True) if known else ((), ())
+                similarity[list(at)] = np.maximum(0.0, near)
             parts = self._parts(question, about, similarity, timely, inside)
             score = sum(parts.values(), np.zeros(len(self._keys)))
             if inside.any() and names_only_a_time(question):
@@ -222,7 +230,8 @@ class TurnIndex(Generic[K]):
             _, known = self._words.shares(asked)
             own = "zh" if 2 * self._chinese > len(self._keys) else "en"
             speakers = named(question, self._who_speaks())
-        return Familiarity(known, len(asked), language(question) != own, bool(speakers))
+            turns = len(self._keys)
+        return Familiarity(known, len(asked), language(question) != own, bool(speakers), turns)
 
     def newer(self, key: K, said: Sequence[str]) -> K | None:
         """The later turn that has most of a turn's words, by their rarity, if it has enough to be about the same; no question."""

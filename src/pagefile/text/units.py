@@ -5,8 +5,9 @@ the text: patterns are possessive, and what is opened but never closed is not a 
 """
 
 import re
+from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal
@@ -53,8 +54,8 @@ class Units:
     starts: list[int]
     ends: list[int]
     #: The positions after JSON's commas, ascending, and the depth of each comma.
-    commas: list[int]
-    depths: list[int]
+    commas: Sequence[int]
+    depths: Sequence[int]
 
     def span(self, place: int) -> Span | None:
         """The protected span that a cut at this position would split."""
@@ -117,15 +118,15 @@ def protected(text: str) -> list[Span]:
     return _merged(sorted(blocks + inline)) if blocks else inline
 
 
-def json_commas(text: str) -> tuple[list[int], list[int]] | None:
+def json_commas(text: str) -> tuple[Sequence[int], Sequence[int]] | None:
     """Where JSON may be cut (after its commas) and the depth of each comma; None if it is not JSON.
 
     Truncated JSON is JSON; JSON followed by something else is not.
     """
     if not _JSON_START.match(text):
         return None
-    commas: list[int] = []
-    depths: list[int] = []
+    # A list of numbers has millions of them.
+    commas, depths = array("q"), array("i")
     depth = 0
     for match in _JSON_MARK.finditer(text):
         mark = match[1]

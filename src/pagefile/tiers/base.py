@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeAlias, TypeVar, cast
 
-import anyio.to_thread
-
-from pagefile.ports import LogView
+from pagefile.ports import LogView, Vector
 from pagefile.records import ErasureReceipt, JsonObject, JsonValue, Page, Scope, Step, Turn
+from pagefile.text.queries import searched
 from pagefile.text.tokens import TokenCounter
+from pagefile.tiers import fair_pool
 from pagefile.window.budget import EXTRA_TOKENS, share_of
 from pagefile.window.candidates import Block, Candidate, Form, candidate_from, candidate_json
 from pagefile.window.forms import Leaving, Text
@@ -32,6 +32,8 @@ Admit = Callable[[], Awaitable[int]]
 FAILED = "failed"
 #: Counts tokens with a named tokenizer.
 Counter: TypeAlias = TokenCounter
+#: Vectors of the texts of one message, which several tiers need.
+Vectors: TypeAlias = dict[str, Vector]
 #: What an erasure removed, by table or kind.
 Counts = Mapping[str, int]
 
@@ -77,6 +79,13 @@ class WindowRequest:
     #: What a tier found that the log will not show later: recorded with the call, so that its window can be
     #: rebuilt.
     traces: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    #: What tiers embedded for this window, so that each text is embedded once.
+    vectors: Vectors = field(default_factory=dict[str, Vector])
+
+    @property
+    def searched(self) -> str:
+        """The part of the query that is searched for."""
+        return searched(self.query or "")
 
     @property
     def wording(self) -> Wording:
@@ -318,7 +327,7 @@ def guarded(failed: Callable[[Exception], object]) -> Generator[None]:
 
 async def off_loop(work: Callable[[], R], size: int, least: int) -> R:
     """Do work in a thread if it is large enough to block the event loop."""
-    return work() if size < least else await anyio.to_thread.run_sync(work)
+    return work() if size < least else await fair_pool.pool().run(work)
 
 
 def within(home: Scope, scope: Scope) -> bool:

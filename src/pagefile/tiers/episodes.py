@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, S
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias, cast
 from zoneinfo import ZoneInfo
 
 import anyio
@@ -20,6 +21,7 @@ from pagefile.records import Hit, JsonObject, Scope, Turn
 from pagefile.text import relevance
 from pagefile.text.recall_gate import Gate, answers, goes_on, names_only_a_time
 from pagefile.text.speech import in_first_person, said_terms
+from pagefile.text.times import forget_times
 from pagefile.text.turn_ranking import Familiarity, Found, Placed, TurnIndex
 from pagefile.text.words import forget_words, is_trivial, terms
 from pagefile.tiers import base
@@ -56,6 +58,9 @@ class _Key(NamedTuple):
     turn_id: str
 
 
+#: Turns by conversation and seq: a fork keeps the ids of the turns it copies.
+_Places: TypeAlias = Mapping[tuple[str, int], Turn]
+_NO_PLACES: _Places = MappingProxyType({})
 #: A turn as it was read, and why it was found.
 _Read: TypeAlias = tuple[ports.Neighbourhood, Found[_Key]]
 
@@ -98,6 +103,8 @@ class _Choice(NamedTuple):
 
     turns: Sequence[_Chosen] = ()
     notes: Sequence[str] = ()
+    #: Those that were read to choose.
+    read: _Places = _NO_PLACES
 
 
 @dataclass(eq=False, repr=False)
@@ -158,7 +165,7 @@ class Episodes(base.OwnTier):
 
     async def offer(self, request: base.WindowRequest) -> Sequence[Candidate]:
         """The past turns that help with the message and are not in the window anyway, each with what it is worth."""
-        query = request.query
+        query = request.searched
         if not query or self.gate == "never" or is_trivial(query) or not terms(query):
             return []
         scope = _home(request.scope)
@@ -166,7 +173,7 @@ class Episodes(base.OwnTier):
             choice = await self._chosen(scope, request)
             for note in choice.notes:
                 request.note(note)
-            if (turns := await self._turns(scope, choice.turns)) is not None:
+            if (turns := await self._turns(scope, choice.turns, choice.read)) is not None:
                 request.traces[self.name] = [[*one] for one in choice.turns]
                 return self.candidates(request, list(zip(choice.turns, turns, strict=True)))
             self._drop(scope)
@@ -199,6 +206,7 @@ class Episodes(base.OwnTier):
         """Discard everything cached that may contain what was said there."""
         self._drop(scope)
         forget_words()
+        forget_times()
         if self.derivation.vectors is not None:
             self.derivation.vectors.forget()
 
@@ -230,11 +238,14 @@ class Episodes(base.OwnTier):
         if running is None:
             return await self._choose(scope, request, None)
         if (scope, running.id) not in self._choices:
-            self._choices[scope, running.id] = await self._choose(scope, request, running.at)
+            choice = await self._choose(scope, request, running.at)
+            # They are read again for the next window: they may be erased or changed until then.
+            self._choices[scope, running.id] = choice._replace(read=_NO_PLACES)
+            return choice
         return self._choices[scope, running.id]
 
     async def _choose(self, scope: Scope, request: base.WindowRequest, at: datetime | None) -> _Choice:
-        query = request.query or ""
+        query = request.searched
         # One that is too large to be shown in full may be found for what is not shown.
         seen = {turn.id for turn in request.view.turns if not is_large(turn, request.window_tokens)}
         index = await self._caught_up(scope)
@@ -244,7 +255,7 @@ class Episodes(base.OwnTier):
         self.meter.count("pagefile_recalls_total")
         asked = request.at or self._local(at, request.view.head.timezone)
         ranking = await self._ranked(
-            index, scope, query, DEPTH + min(len(seen), DEPTH), asked, self.timeout_s
+            index, scope, query, DEPTH + min(len(seen), DEPTH), asked, self.timeout_s, request.vectors
         )
         notes = [ranking.note] if ranking.note else []
         # A conversation that was reset starts over: what came before it is found when it is searched for, and by itself never.
@@ -257,8 +268,9 @@ class Episodes(base.OwnTier):
         chosen = self._valued(query, fresh, ranking.familiarity, in_talk=bool(seen))
         # More do not fit, whatever they are worth.
         chosen = chosen[: max(1, request.window_tokens // _LEAST_TOKENS)]
-        newer = await self._newer(scope, index, chosen)
-        return _Choice(_with(chosen, [one for one in newer if may_show(one)]), notes)
+        read = _by_place(await self._turns(scope, chosen) or ())
+        newer = [one for one in _newer(index, chosen, read) if may_show(one)]
+        return _Choice(_with(chosen, newer), notes, read)
 
     def _valued(
         self, query: str, fresh: Sequence[Found[_Key]], familiarity: Familiarity, *, in_talk: bool
@@ -278,23 +290,21 @@ class Episodes(base.OwnTier):
             if value.worth(worth, _LEAST_TOKENS)
         ]
 
-    async def _newer(self, home: Scope, index: _Index, chosen: Sequence[_Chosen]) -> list[_Chosen]:
-        """What was said later about the same as the best of them, which must not be shown without it."""
-        best = sorted(chosen, key=lambda one: -(one.value or 0.0))[:_CHECKED]
-        turns = await self._turns(home, best) or ()
-        pairs = [
-            (one, index.turns.newer(_Key(*one[:3]), said_terms(turn.user or "")))
-            for one, turn in zip(best, turns, strict=False)
-        ]
-        return [_Chosen(*key, one.score, one.value) for one, key in pairs if key is not None]
-
     async def _ranked(
-        self, index: _Index, scope: Scope, query: str, limit: int, asked: datetime, timeout_s: float
+        self,
+        index: _Index,
+        scope: Scope,
+        query: str,
+        limit: int,
+        asked: datetime,
+        timeout_s: float,
+        vectors: base.Vectors | None = None,
     ) -> _Ranking:
         # People refer to themselves as "I": their name would be similar to everything they say.
         meant = in_first_person(query, index.turns.speakers)
-        near, note = await self._near(scope, meant, timeout_s) if len(index.turns) else ((), None)
-        meaning = {_Key(one.conversation, one.seq, one.turn_id): one.similarity for one in near}
+        near, note = await self._near(scope, meant, timeout_s, vectors) if len(index.turns) else ((), None)
+        # Equal to a `_Key`, and made in a third of the time: there are a thousand.
+        meaning = cast("Mapping[_Key, float]", {one[:3]: one.similarity for one in near})
         familiarity = index.turns.familiarity(query)
         search = partial(
             index.turns.search,
@@ -316,7 +326,7 @@ class Episodes(base.OwnTier):
         return (at or self.clock.now()).astimezone(ZoneInfo(timezone or self.timezone))
 
     async def _near(
-        self, scope: Scope, question: str, timeout_s: float
+        self, scope: Scope, question: str, timeout_s: float, shared: base.Vectors | None
     ) -> tuple[Sequence[ports.VectorHit], str | None]:
         """The turns closest in meaning, and a note for the receipt, if any. It never fails."""
         vectors, health = self.derivation.vectors, self.derivation.health
@@ -329,7 +339,7 @@ class Episodes(base.OwnTier):
                     with anyio.fail_after(timeout_s):
                         # For a past window twice as many, since some of them did not exist yet.
                         limit = NEAREST if self.horizon is None else 2 * NEAREST
-                        found = await vectors.near(scope, question, limit)
+                        found = await vectors.near(scope, question, limit, shared)
                         ends = None if self.horizon is None else await self.horizon()
                 except TimeoutError as error:
                     raise TimeoutError(
@@ -349,11 +359,15 @@ class Episodes(base.OwnTier):
         read = await self.source.around(home, refs)
         return read if [near.turn.id for near in read] == [one.key.turn_id for one in found] else None
 
-    async def _turns(self, home: Scope, chosen: Sequence[_Chosen]) -> list[Turn] | None:
-        """The same for turns that a window may show."""
-        refs = [ports.TurnRef(one.conversation, one.seq) for one in chosen]
-        read = [near.turn for near in await self.source.around(home, refs)] if refs else []
-        return read if [turn.id for turn in read] == [one.turn_id for one in chosen] else None
+    async def _turns(
+        self, home: Scope, chosen: Sequence[_Chosen], known: _Places = _NO_PLACES
+    ) -> list[Turn] | None:
+        """The same for turns that a window may show, some of which were read just now."""
+        refs = [ports.TurnRef(*one[:2]) for one in chosen if one[:2] not in known]
+        read = await self.source.at(home, refs) if refs else []
+        there = {**known, **_by_place(read)}
+        turns = [there[one[:2]] for one in chosen if one[:2] in there]
+        return turns if [turn.id for turn in turns] == [one.turn_id for one in chosen] else None
 
     # -- the index ----------------------------------------------------------------------------------------------------
 
@@ -392,7 +406,7 @@ class Episodes(base.OwnTier):
     ) -> list[Candidate]:
         """Each text once, in the order of time, under the user's days."""
         zone = self._local(None, request.view.head.timezone).tzinfo
-        asked = tuple(dict.fromkeys(terms(request.query or "")))
+        asked = tuple(dict.fromkeys(terms(request.searched)))
         said: dict[object, tuple[_Chosen, Turn]] = {}
         for chosen, turn in found:
             said.setdefault(_wording(turn), (chosen, turn))
@@ -425,13 +439,28 @@ class _Replayed(base.Tier):
         if [turn.id for turn in before.view.turns] != [turn.id for turn in request.view.turns]:
             return await self.tier.offer(request)
         refs = [ports.TurnRef(one.conversation, one.seq) for one in self.rows]
-        near = await self.tier.source.around(_home(self.past.scope), refs) if refs else ()
-        there = {one.turn.id: one.turn for one in near}
+        read = await self.tier.source.at(_home(self.past.scope), refs) if refs else ()
+        there = {turn.id: turn for turn in read}
         held = [(one, there[one.turn_id]) for one in self.rows if one.turn_id in there]
         return self.tier.candidates(request, held)
 
     def limits(self, window_tokens: int) -> Mapping[Block, int]:
         return {}
+
+
+def _by_place(turns: Iterable[Turn]) -> dict[tuple[str, int], Turn]:
+    return {(turn.scope.conversation or "", turn.seq or 0): turn for turn in turns}
+
+
+def _newer(index: _Index, chosen: Sequence[_Chosen], read: _Places) -> list[_Chosen]:
+    """What was said later about the same as the best of them, which must not be shown without it."""
+    best = sorted(chosen, key=lambda one: -(one.value or 0.0))[:_CHECKED]
+    pairs = [
+        (one, index.turns.newer(_Key(*one[:3]), said_terms(read[one[:2]].user or "")))
+        for one in best
+        if one[:2] in read
+    ]
+    return [_Chosen(*key, one.score, one.value) for one, key in pairs if key is not None]
 
 
 def _with(chosen: Sequence[_Chosen], newer: Sequence[_Chosen]) -> list[_Chosen]:

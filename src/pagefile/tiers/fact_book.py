@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
@@ -19,7 +20,7 @@ from pagefile.ports import Clock, FactStore
 from pagefile.records import Fact, Outcome, Revision, Scope, checked_id, checked_text, utc
 from pagefile.text.fact_ranking import FactIndex, coerced_confidence, confirmed_confidence, statement_key
 from pagefile.text.fact_rules import order_in, secret_in
-from pagefile.tiers.base import Counter
+from pagefile.tiers.base import Counter, off_loop
 
 MAX_FACT_CHARS = 10_000
 #: Facts cached in memory, of all users together; the least recently used users are evicted first.
@@ -61,6 +62,10 @@ class Draft:
 _Key = tuple[str | None, str | None, str | None, str | None]
 
 
+#: More facts of a user are compared in a thread.
+THREAD_FROM_FACTS = 300
+
+
 def _says(fact: Fact) -> _Key:
     who = None if fact.subject == USER else fact.subject
     return who, statement_key(fact.text), fact.project, fact.agent
@@ -75,6 +80,8 @@ class Held:
 
     def __init__(self, stamp: tuple[int, int], facts: Iterable[Fact] = ()) -> None:
         self.stamp = stamp
+        #: Held while the index changes, or is searched in a thread.
+        self.lock = anyio.Lock()
         self.facts: dict[str, Fact] = {}
         self.index: FactIndex[str] = FactIndex()
         #: By what a fact says, and by what it is about: facts of two projects or agents never meet.
@@ -112,6 +119,10 @@ class Held:
 
     def _newest(self, ids: Iterable[str]) -> Fact | None:
         return max((self.facts[i] for i in ids), key=lambda fact: (fact.recorded, fact.id), default=None)
+
+
+async def _made(stamp: tuple[int, int], facts: Sequence[Fact]) -> Held:
+    return await off_loop(partial(Held, stamp, facts), len(facts), THREAD_FROM_FACTS)
 
 
 @dataclass(eq=False, repr=False)
@@ -290,9 +301,11 @@ class FactBook:
             rows = before[1] + sum(len(revision.after) for revision in revisions)
             # Another task may have caught up further while we read: do not overwrite that.
             if revisions and (revisions[-1].number, rows) == stamp and known.stamp == before:
-                known.take(fact for revision in revisions for fact in revision.after)
-                known.stamp = stamp
-                return known
+                async with known.lock:
+                    if known.stamp == before:
+                        known.take(fact for revision in revisions for fact in revision.after)
+                        known.stamp = stamp
+                        return known
         return await self._read(owner)
 
     async def _read(self, owner: Scope) -> Held:
@@ -301,9 +314,9 @@ class FactBook:
             epoch, stamp = await self.epoch(), await self.store.changed(owner)
             facts = await self.store.list(owner)
             if (stamp, epoch) == (await self.store.changed(owner), await self.epoch()):
-                return Held(stamp, facts)
+                return await _made(stamp, facts)
         # They change faster than they can be read: the next caller reads them again.
-        return Held(_UNKNOWN, await self.store.list(owner))
+        return await _made(_UNKNOWN, await self.store.list(owner))
 
     def _fact(self, owner: Scope, draft: Draft) -> Fact:
         text = checked_text(draft.text, "fact").strip()

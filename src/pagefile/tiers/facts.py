@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from typing import NamedTuple, cast
 
 import anyio
@@ -42,7 +43,7 @@ from pagefile.text.fact_rules import own_words
 from pagefile.text.sentences import clip
 from pagefile.text.words import terms
 from pagefile.tiers import base
-from pagefile.tiers.fact_book import USER, Draft, FactBook, Held, refuse_orders
+from pagefile.tiers.fact_book import THREAD_FROM_FACTS, USER, Draft, FactBook, Held, refuse_orders
 from pagefile.window.budget import CORRECTIONS_TOKENS, share_of
 from pagefile.window.candidates import Block, Candidate, Form
 from pagefile.window.parts import MemoryPart, escape
@@ -296,26 +297,41 @@ class Facts(base.OwnTier):
             return []
         held = await self.book.held(request.scope)
         request.traces[self.name] = held.stamp[0]
-        facts = sorted(
-            (fact for fact in held.facts.values() if fact.is_for(request.project, request.agent)),
-            key=lambda fact: (fact.recorded, fact.id),
-        )
+        known = list(held.facts.values())
+
+        def chosen() -> list[Fact]:
+            here = (fact for fact in known if fact.is_for(request.project, request.agent))
+            return sorted(here, key=lambda fact: (fact.recorded, fact.id))
+
+        facts = await base.off_loop(chosen, len(known), THREAD_FROM_FACTS)
         if not facts or not self.rules.budget_tokens:
             return []
-        ranked = await self.ranked(held, facts, self._topic(request), request.scope, request.note)
+        ranked = await self.ranked(
+            held, facts, self._topic(request), request.scope, request.note, request.vectors
+        )
         if any(one.value is not None for one in ranked):
             request.traces[_VALUES] = {one.fact.id: one.value for one in ranked if one.value}
-        return self._within(ranked)
+        return await base.off_loop(partial(self._within, ranked), len(ranked), THREAD_FROM_FACTS)
 
     async def ranked(
-        self, held: Held, facts: Sequence[Fact], topic: Topic, scope: Scope, note: base.Note
+        self,
+        held: Held,
+        facts: Sequence[Fact],
+        topic: Topic,
+        scope: Scope,
+        note: base.Note,
+        shared: base.Vectors | None = None,
     ) -> list[Ranked]:
         """These facts with their scores, best first; without a topic, the most certain ones."""
         found = None
         if topic.question or topic.context:
-            found = await self._relevance(held, facts, topic, scope, note)
+            found = await self._relevance(held, facts, topic, scope, note, {} if shared is None else shared)
         elif topic.asked:
             return []
+        order = partial(self._in_order, facts, topic, found)
+        return await base.off_loop(order, len(facts), THREAD_FROM_FACTS)
+
+    def _in_order(self, facts: Sequence[Fact], topic: Topic, found: Relevance | None) -> list[Ranked]:
         weights = {name: getattr(self.rules, name) for name in ("similarity_weight", "confidence_weight")}
         sure = [fact.confidence for fact in facts]
         scored = scores(None if found is None else found.relevance, sure, **weights)
@@ -323,24 +339,40 @@ class Facts(base.OwnTier):
         if found is None:
             return [Ranked(facts[i], float(scored[i])) for i in order[:TOP_BY_CONFIDENCE]]
         helps = found.values * weighed(sure, **weights)
-        if found.by_words and terms(topic.question or ""):
+        if found.by_words and found.is_open and terms(topic.question or ""):
             # Words alone miss paraphrases: the most confident facts get a minimum value.
             helps[order[:TOP_BY_CONFIDENCE]] = np.maximum(_UNKNOWN_VALUE, helps[order[:TOP_BY_CONFIDENCE]])
-        order = [order[place] for place in diverse([facts[i].text for i in order])]
+        # Those without a value are not shown, so they are not compared.
+        order = sorted(order, key=lambda i: helps[i] <= 0)
+        valued = int(np.count_nonzero(helps > 0))
+        first = [order[place] for place in diverse([facts[i].text for i in order[:valued]])]
+        order = [*first, *order[valued:]]
         return [Ranked(facts[i], float(scored[i]), float(f"{helps[i]:.3g}")) for i in order]
 
     async def _relevance(
-        self, held: Held, facts: Sequence[Fact], topic: Topic, scope: Scope, note: base.Note
+        self,
+        held: Held,
+        facts: Sequence[Fact],
+        topic: Topic,
+        scope: Scope,
+        note: base.Note,
+        shared: base.Vectors,
     ) -> Relevance:
         ids = [fact.id for fact in facts]
         texts = [text for text in (topic.question, *topic.context) if text]
-        words = [held.index.similarity_array(text, ids) for text in texts]
+
+        def compared() -> list[Floats]:
+            return [held.index.similarity_array(text, ids) for text in texts]
+
+        async with held.lock:
+            words = await base.off_loop(compared, len(ids), THREAD_FROM_FACTS)
         parts = [[text, *(sentences_of(text) if text == topic.question else ())] for text in texts]
-        known = await self._known(facts, [(scope, text) for some in parts for text in some], note)
+        named = [_key(fact) for fact in facts]
+        known = await self._known(named, [(scope, text) for some in parts for text in some], note, shared)
         if known is None:
             each = words
         else:
-            said, vectors = [fact.text for fact in facts], _filled([known.get(_key(fact)) for fact in facts])
+            said, vectors = [fact.text for fact in facts], _filled([known.get(key) for key in named])
             each = [
                 relevance(some[0], said, _similarities(row, [known[scope, text] for text in some], vectors))
                 for some, row in zip(parts, words, strict=True)
@@ -351,7 +383,11 @@ class Facts(base.OwnTier):
         return Relevance.of(question, context, message, words[0], by_words=known is None)
 
     async def _known(
-        self, facts: Sequence[Fact], keys: Sequence[tuple[Scope, str]], note: base.Note
+        self,
+        facts: Sequence[tuple[Scope, str]],
+        keys: Sequence[tuple[Scope, str]],
+        note: base.Note,
+        shared: base.Vectors,
     ) -> dict[tuple[Scope, str], Floats] | None:
         """The vectors of these texts, and of the facts as far as there are any; None if the embedder does not answer in time."""
         if self.embedder is None:
@@ -359,15 +395,19 @@ class Facts(base.OwnTier):
         wait_s, self._asked = self.timeout_s if self._asked else _FIRST_WAIT_S, True
         try:
             with anyio.fail_after(wait_s):
-                known = await self._embedded(self.embedder, [*keys, *map(_key, facts)], _EMBED_AT_ONCE)
+                self._vectors.update(
+                    (key, np.asarray(shared[key[1]], dtype=np.float64)) for key in keys if key[1] in shared
+                )
+                known = await self._embedded(self.embedder, [*keys, *facts], _EMBED_AT_ONCE)
         except ModelError as error:
             note(f"facts were compared by words alone: {error}")
             return None
         except TimeoutError:
             note(f"facts were compared by words alone: the embedder did not answer within {wait_s:g} s")
             return None
-        if any(key not in known for key in keys) or not any(_key(fact) in known for fact in facts):
+        if any(key not in known for key in keys) or not any(key in known for key in facts):
             return None
+        shared.update((text, known[scope, text].astype(np.float32)) for scope, text in keys)
         return known
 
     async def _embedded(
@@ -375,16 +415,18 @@ class Facts(base.OwnTier):
     ) -> dict[tuple[Scope, str], Floats]:
         """The vectors of texts, each embedded once; `most` limits how many are made now."""
         erasures = self._erasures
-        missing = list(dict.fromkeys(key for key in keys if key not in self._vectors))[:most]
-        made: dict[tuple[Scope, str], Floats] = {}
+        found = {key: self._vectors.get(key) for key in keys}
+        missing = [key for key, vector in found.items() if vector is None][:most]
+        made = {key: vector for key, vector in found.items() if vector is not None}
         for start in range(0, len(missing), embedder.batch):
             part = missing[start : start + embedder.batch]
             rows = await embedder.embed([text for _, text in part])
-            made |= zip(part, (np.asarray(row, dtype=np.float64) for row in rows), strict=True)
+            new = dict(zip(part, (np.asarray(row, dtype=np.float64) for row in rows), strict=True))
+            made |= new
             # Embedding takes a while: discard the vectors if something was erased meanwhile.
             if erasures == self._erasures:
-                self._vectors.update(made)
-        return {key: self._vectors[key] for key in keys if key in self._vectors} | made
+                self._vectors.update(new)
+        return made
 
     def _within(self, ranked: Sequence[Ranked]) -> list[Candidate]:
         offered: list[Candidate] = []
@@ -453,7 +495,7 @@ class Facts(base.OwnTier):
         return base.Remembered(self, offered, lambda request: then in {None, self._topic(request)})
 
     def _topic(self, request: base.WindowRequest) -> Topic:
-        return topic_of(request.view.turns, request.query, self.rules.context_turns)
+        return topic_of(request.view.turns, request.searched, self.rules.context_turns)
 
     def candidate(self, one: Ranked, rank: int, *, dated: bool = False) -> Candidate:
         fact = one.fact
@@ -485,7 +527,8 @@ def _filled(vectors: Sequence[Floats | None]) -> Floats:
 def _similarities(words: Floats, asked: Sequence[Floats], vectors: Floats) -> Similarities:
     """The similarity of each fact to a text, to its most similar sentence and to the others; the median where there is no vector."""
     cosines = vectors @ np.asarray(asked).T
-    cosines = np.where(np.isnan(cosines), np.nanmedian(cosines, axis=0), cosines)
+    if np.isnan(cosines).any():
+        cosines = np.where(np.isnan(cosines), np.nanmedian(cosines, axis=0), cosines)
     sentence = cosines[:, 1:].max(axis=1) if len(asked) > 1 else cosines[:, 0]
     return Similarities(words, cosines[:, 0], sentence, np.nan_to_num(vectors))
 

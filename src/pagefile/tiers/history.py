@@ -211,7 +211,7 @@ class History(OwnTier):
         if (at := request.at) is None:
             return []
         today = self._text("today", today_line(at, request.wording))
-        if not request.query or not (dated or asks_for_time(request.query, at)):
+        if not request.query or not (dated or asks_for_time(request.searched, at)):
             return today
         return [*today, *self._text("now", now_line(at, request.wording))]
 
@@ -228,7 +228,7 @@ class History(OwnTier):
         count, wording = self.counter.count, request.wording
         told = status_line(turn, wording)
         # Further up, passages that change with the question would change the beginning of every prompt.
-        query = (request.query or "") if recent else ""
+        query = request.searched if recent else ""
 
         def abridge() -> list[Form]:
             made = excerpts(turn, query, request.window_tokens, count, wording)
@@ -263,7 +263,7 @@ class History(OwnTier):
         covered = view.checkpoint is not None and bool(view.checkpoint.archive_refs)
         # A turn that is large because of its images has none: without them it is short enough.
         abridged = any(turn.forms and turn.forms[-1].name == _PASSAGES for turn in turns)
-        return bool(request.leaving.is_near or away or covered or abridged)
+        return bool(request.leaving.reasons or away or covered or abridged)
 
     def _text(self, name: Literal["guide", "safety", "today", "now"], text: str) -> list[Candidate]:
         return [Candidate(name, name, (Form(self.counter.count(text), text=text),))] if text else []

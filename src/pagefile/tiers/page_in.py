@@ -20,6 +20,7 @@ from pagefile.ports import LogView, PageKeeper, PageStore
 from pagefile.records import Scope, Step, Turn, WindowRecord
 from pagefile.text.outcomes import outcome
 from pagefile.text.passages import page_slice, render_excerpt, selected
+from pagefile.text.queries import searched
 from pagefile.text.synopsis.binary import masked, unmasked
 from pagefile.tiers.base import Counter, WindowRequest, off_loop
 from pagefile.window import residency
@@ -142,7 +143,7 @@ async def part_of(
     if start >= len(text):
         return Part(wording.answers["behind_end"].format(offset=start, chars=len(text)), start)
     if asked.query or not asked.in_part:
-        query, limit = asked.query, asked.limit
+        query, limit = searched(asked.query or ""), asked.limit
         return await excerpt(
             text, query, budget_tokens, count, wording, start=start, limit=limit, implied=implied
         )
@@ -343,8 +344,7 @@ class Paging:
         if not any(step.pages for one in (*turns, *([turn] if turn else ())) for step in one.steps):
             return
         loaded = {(turn.id, n): texts[0][1:] for n, texts in current.items() if turn is not None and texts}
-        redeemable = {uuid for uuid, page in request.known_pages.items() if not page.purged}
-        source = Source(self.counter.count, request.wording, loaded, self.inputs_from, redeemable)
+        source = Source(self.counter.count, request.wording, loaded, self.inputs_from, request.known_pages)
         items = source.items(turns, turn)
         room = request.window_tokens - request.instructions_tokens
         limit = int(HIGH_WATER * room)
@@ -367,7 +367,6 @@ class Paging:
         self._evictions[key] = folded
         leaving = request.leaving
         leaving.pageable_tokens = folded.pageable
-        leaving.is_near = folded.is_near
         for (turn_id, number, pointer), out in folded.out.items():
             place, reason = (turn_id, number), folded.reason((turn_id, number, pointer))
             if pointer:
@@ -397,7 +396,7 @@ class Paging:
 
     async def _picked(self, request: WindowRequest) -> list[str]:
         """What the strategy loads for the question: pages of this conversation, also those before its checkpoint."""
-        question = request.query or ""
+        question = request.searched
         if self.strategy == "model" or not question.strip():
             return []
         subject = residency.subject(question)
@@ -426,7 +425,7 @@ class Paging:
             if tokens <= most:
                 forms.append(Text("loaded", text, tokens))
             if tokens > share or not forms:
-                question = Asked(request.query or "")
+                question = Asked(request.searched)
                 forms.append(
                     Text("passages", *await self._part(request, uuid, question, share, implied=True))
                 )

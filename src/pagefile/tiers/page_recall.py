@@ -56,7 +56,7 @@ class PageRecall:
 
     async def offer(self, request: WindowRequest, shown: Container[str]) -> list[Candidate]:
         """The passages that answer, of pages that the window does not show anyway."""
-        query = request.query or ""
+        query = request.searched
         if self.gate == "never" or is_trivial(query):
             return []
         if self.gate == "auto" and is_exercise(query):

@@ -49,6 +49,8 @@ _COMPARED, _PAIR, _LETTER = 15, 3.0, 200.0
 _QUOTED_FROM, _PART, _MOST_PARTS = 40, 24, 64
 #: A page that shares no word with a query is found from this similarity on, of what it is about or of one of its pieces.
 _NEAR_FROM, _NEAR_PIECE = 0.15, 0.4
+#: What a term in another script than the question's counts in addition.
+_NAMED = 2
 #: Passages considered for each page that is wanted.
 _PASSAGES = 20
 #: Where a name consists of several words: `list_orders`, `exitCode`.
@@ -121,9 +123,11 @@ class _Index:
         """The pages that share a word with the query, or are about the same, best first."""
         wanted = terms(query)
         names = self._names(wanted)
-        asked = self._telling(wanted, names)
+        quoted = _in_another_script(wanted)
+        asked = self._telling(wanted, names) + quoted
         best: dict[str, Found] = {}
-        for one in self.words.search({**translated, **Counter([*wanted, *names, *names])}, passages):
+        words = Counter([*wanted, *names, *names]) + quoted
+        for one in self.words.search({**translated, **words}, passages):
             key, uuid = one.key, one.key.uuid
             passage = key if key.in_text else None
             if uuid not in best:
@@ -342,6 +346,17 @@ class PageSearch:
                 await self._segmented(scope, one, text)
         pieces = await anyio.to_thread.run_sync(standing_out, text, _PIECES)
         return [piece[:_PIECE_CHARS] for piece in pieces]
+
+
+def _in_another_script(wanted: Sequence[str]) -> Counter[str]:
+    """The terms of a Chinese question that are not Chinese, or of another one that are, with what they count in addition.
+
+    They are names. Where the result is in another language than the question, little else leads to it.
+    """
+    plain = [term for term in wanted if term.isascii()]
+    other = [term for term in wanted if not term.isascii()]
+    few = min(plain, other, key=len)
+    return Counter(dict.fromkeys(few, _NAMED))
 
 
 def _found(uuid: str, words: float, passage: _Key | None, coverage: float, near: _Similarity) -> Found:

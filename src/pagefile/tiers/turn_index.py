@@ -21,6 +21,7 @@ from pagefile.lru import Lru
 from pagefile.records import Scope, Turn
 from pagefile.text.speech import blended, embedded_texts, question_texts, said_terms
 from pagefile.text.words import terms
+from pagefile.tiers.base import Vectors
 
 #: Names the way `said_terms` and `terms` split a text: it must change whenever their output does, which a
 #: test detects.
@@ -200,7 +201,10 @@ class TurnVectors(Derived):
             await self.index.put(self.embedder.model, rows, epoch=epoch)
             self.any = True
 
-    async def near(self, scope: Scope, question: str, limit: int) -> Sequence[ports.VectorHit]:
+    async def near(
+        self, scope: Scope, question: str, limit: int, shared: Vectors | None = None
+    ) -> Sequence[ports.VectorHit]:
+        """The turns closest to a question, of whose texts other tiers may have vectors in `shared`."""
         await self.prepare()
         if not self.any:
             self.any = (await self.collections())[0] > 0
@@ -208,7 +212,11 @@ class TurnVectors(Derived):
             return ()
         text = question.strip()
         if text not in self._questions:
-            self._questions[text] = blended(list(await self._embedded(question_texts(text) or ("",))))
+            texts = question_texts(text) or ("",)
+            known: Vectors = {} if shared is None else shared
+            missing = [one for one in texts if one not in known]
+            known.update(zip(missing, await self._embedded(missing), strict=True))
+            self._questions[text] = blended([known[one] for one in texts])
         return await self.index.search(self.embedder.model, scope, self._questions[text], limit)
 
     async def _embedded(self, texts: Sequence[str]) -> ports.Vector:

@@ -147,6 +147,7 @@ def _caps(block: Block, budget: Budget) -> list[Block]:
     """The blocks whose limits hold for a block: its own, and the one it shares."""
     shared = blocks.SHARED_CAPS.get(block)
     if shared is None:
+        # The common case, with hundreds of turns per window.
         return [block] if block in budget.caps else []
     return [one for one in (block, shared) if one in budget.caps]
 

@@ -7,20 +7,20 @@ such steps a window only grows at its end, which is what prompt caches need. Not
 process derives the same window from it.
 """
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 from pagefile.content import JsonValue, Message, Reasoning, Text, ToolCall, ToolResult
-from pagefile.records import Step, Turn
+from pagefile.records import Page, Step, Turn
 from pagefile.shapes.tool_arguments import large_values
 from pagefile.text.passages import render_excerpt, selected
-from pagefile.text.sentences import clip, cut
+from pagefile.text.sentences import clip
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.window.chunks import Chunked, Span, chosen_spans, informative_lines, interest
 from pagefile.window.measure import Count
-from pagefile.window.placeholder import query_summary
+from pagefile.window.placeholder import step_note
 from pagefile.window.wording import Wording
 
 #: What can leave: its turn, the index of the step, and which value of the call's arguments (a JSON pointer); "" is the result.
@@ -33,12 +33,12 @@ WHOLE_RESULTS, WHOLE_SHARE = 3, 0.6
 NEWEST_LEAST, NEWEST_MOST, _LITTLE_STAYS = 0.15, 0.5, 0.4
 #: Results leave when a window is this full: the rest is for what changes from call to call, such as memories.
 HIGH_WATER = 0.875
-#: When results take this share of the limit, some are soon to leave.
-NEAR_SHARE = 0.7
 #: How many of the last messages and calls form the query for the newest result.
 _ASKING_ITEMS = 8
-#: How much of a result its line shows, and how much of a call is shown above its passages.
-_ABOUT_CHARS, _ASKED_CHARS, _QUERY_CHARS = 40, 60, 40
+#: What the line of a result shows of its query, which the call above it has in full, and of its synopsis.
+_LEFT_SHOWN = (30, 60)
+#: How much of a large argument its line shows, and how much of a call is shown above its passages.
+_ABOUT_CHARS, _ASKED_CHARS = 40, 60
 #: Between two passages of a result.
 GAP = "\n…\n"
 #: What a passage of the agent's own arguments is worth compared with one of a result: it knows what it wrote.
@@ -169,11 +169,6 @@ class Evictions:
         return True
 
     @property
-    def is_near(self) -> bool:
-        """Whether a result was paged out, or soon will be if more results come."""
-        return bool(self.out) or self.pageable > NEAR_SHARE * self.limit
-
-    @property
     def chars(self) -> int:
         """How much text it holds."""
         return sum(len(item.text) for item in self.items)
@@ -276,8 +271,8 @@ class Source:
     loaded: Mapping[tuple[str, int], tuple[str, int]]
     #: Values of a call's arguments with more characters than this can leave; 0: none.
     inputs_from: int = 0
-    #: Pages of arguments that can be loaded: nothing else leads back to them.
-    redeemable: Container[str] = ()
+    #: The pages that the turns name. An argument leaves only if its page can be loaded: nothing else leads back to it.
+    known: Mapping[str, Page] = field(default_factory=dict[str, Page])
 
     def items(self, turns: Iterable[Turn], running: Turn | None) -> list[Item]:
         done = [item for turn in turns for item in self._of(turn, is_running=False)]
@@ -320,7 +315,8 @@ class Source:
     def _inputs(self, place: tuple[str, int], step: Step) -> Iterator[Pageable]:
         """The large values in the arguments that have a page."""
         for pointer, text in large_values(step.input, self.inputs_from).items() if self.inputs_from else ():
-            if (uuid := step.input_pages.get(pointer)) and uuid in self.redeemable:
+            page = self.known.get(uuid := step.input_pages.get(pointer, ""))
+            if page is not None and not page.purged:
                 note = input_note(uuid, text, self.wording)
                 tokens, note_tokens = self.count(text), self.count(note)
                 if note_tokens < tokens:
@@ -330,18 +326,12 @@ class Source:
     def _result(self, place: tuple[str, int], step: Step) -> Item:
         text, tokens = self.loaded.get(place, (step.result, step.result_tokens))
         if step.page and (step.whole or place in self.loaded):
-            note = left_note(step, text, self.wording)
+            page, wording = self.known.get(step.page), self.wording
+            note = step_note(step, wording, page, words=wording.left, shown=_LEFT_SHOWN)
             if (note_tokens := self.count(note)) < tokens:
                 title = passage_title(step.page, step)
                 return Pageable((*place, ""), text, tokens, note, note_tokens, title)
         return Said("", tokens)
-
-
-def left_note(step: Step, text: str, wording: Wording) -> str:
-    """What remains of a result in its place: the page, the tool, what was asked, how it begins and the length."""
-    about = clip(" ".join(text[: 2 * _ABOUT_CHARS].split()), _ABOUT_CHARS)
-    query = cut(query_summary(step.input), _QUERY_CHARS)
-    return wording.left.format(uuid=step.page, tool=step.tool, query=query, chars=len(text), about=about)
 
 
 def input_note(uuid: str, text: str, wording: Wording) -> str:

@@ -60,9 +60,6 @@ class Leaving:
     reasons: dict[tuple[str, int], str] = field(default_factory=dict[tuple[str, int], str])
     #: Tokens of results that are shown and could leave, too.
     pageable_tokens: int = 0
-    #: Whether something left or soon will: what is said about it at the beginning of a prompt is best said early,
-    #: since prompt caches lose everything behind a change.
-    is_near: bool = False
 
     def shortened(self, turn: Turn, count: Count) -> Turn:
         """The turn with what remains of the arguments of its calls."""
@@ -263,10 +260,11 @@ def running_turn(
     for n, step in enumerate(turn.steps):
         result = Text("full" if step.whole else "placeholder", step.result, step.result_tokens)
         remains = leaving.remains.get((turn.id, n))
-        shown_texts = [*texts.get(n, ()), result] if remains is None else [remains]
-        note = note_of(step, count, wording, known)
-        if note and (remains is None or note.tokens < remains.tokens):
-            shown_texts.append(note)
+        shown_texts = [*texts.get(n, ())] if remains is None else [remains]
+        # Only what is shorter: of a page that is mostly base64, what can be read may be shorter than what leads back to it.
+        for shorter in (result if remains is None else None, note_of(step, count, wording, known)):
+            if shorter and all(shorter.tokens < text.tokens for text in shown_texts):
+                shown_texts.append(shorter)
         choices[n] = sorted(shown_texts, key=lambda text: -text.tokens)
     if turn.layout is None:
         said = Form(side_tokens(turn.user, turn.user_tokens), ShownTurn(turn.id, "current", turn.user))

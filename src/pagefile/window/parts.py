@@ -7,7 +7,6 @@ added around the turns.
 
 import base64
 import hashlib
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, cast
@@ -21,6 +20,7 @@ from pagefile.shapes.skeleton import Filling
 from pagefile.shapes.steps import ShownStep, with_own_call_ids
 from pagefile.shapes.tool_arguments import compact
 from pagefile.text.sentences import language
+from pagefile.text.unseen import set_off, without_unseen
 from pagefile.window.candidates import MEMORY, Block, Message, ShownTurn
 from pagefile.window.wording import Language
 
@@ -38,15 +38,9 @@ HEADINGS: Mapping[Block, Mapping[Language, str]] = {
 }
 
 
-#: Tag characters, zero-width ones and marks that turn the direction of writing: a model reads what no person sees.
-_INVISIBLE = re.compile("[\U000e0000-\U000e007f\u200b\u2060-\u2064\u202a-\u202e\u2066-\u2069\ufeff]")
-
-
 def escape(text: str) -> str:
     """Text that cannot open or close one of our tags, and hides nothing."""
-    if not text.isascii():
-        text = _INVISIBLE.sub("", text)
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return without_unseen(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def prefix_hash(messages: Iterable[Message]) -> str:
@@ -269,16 +263,15 @@ def plain_text(parts: Parts, tongue: Language | None = None) -> str:
     """The same conversation as one text, one line per message."""
     messages, _ = chat(replace(parts, blobs={}))
     names = _SPEAKERS[tongue or language("".join(text_of(message) for message in messages))]
-    others = re.compile(rf"^(?=(?:{'|'.join(map(re.escape, names.values()))}) *[:：])", re.MULTILINE)
     lines: list[str] = []
     for message in messages:
         name = names[str(message["role"])]
         for call in cast("Sequence[Mapping[str, Any]]", message.get("tool_calls") or ()):
             function = cast("Mapping[str, str]", call["function"])
-            lines.append(f"{name}: [{function['name']} {function['arguments']}]")
+            lines.append(f"{name}: [{function['name']} {set_off(function['arguments'])}]")
         if text := text_of(message):
             # A line inside a message must not look like another speaker's.
-            lines.append(f"{name}: {others.sub('  ', text)}")
+            lines.append(f"{name}: {set_off(text)}")
     return "\n".join(lines)
 
 

@@ -8,6 +8,7 @@ from string import Formatter
 
 from pagefile.records import JsonValue, Page, Step
 from pagefile.text.sentences import clip, cut
+from pagefile.text.unseen import without_unseen
 from pagefile.window.wording import WORDINGS, ZH, Wording
 
 RULE = "━" * 37
@@ -86,7 +87,7 @@ _OURS = re.compile(rf"━{{3,}}|📎 *\[[^\]\n]*\]?|(?:{LOAD_TOOL}|{SEARCH_TOOL}
 
 def _quoted(text: str) -> str:
     """Words of a result or a call, as a placeholder may quote them: they cannot pass for its own."""
-    return _OURS.sub("…", text) if _OURS.search(text) else text
+    return _OURS.sub("…", without_unseen(text))
 
 
 def _long(page: Page, wording: Wording, query_shown: int, source_shown: int, summary_shown: int) -> str:
@@ -199,14 +200,22 @@ def query_summary(value: JsonValue) -> str:
 
 def described(page: Page, shown: tuple[int, int] = ABOUT_SHOWN) -> str:
     """Which page it is, on one line: its tool, what was asked, and the head of its synopsis."""
-    query, about = (" ".join(text.split()) for text in (page.query_summary, page.result_summary))
+    query, about = (" ".join(_quoted(text).split()) for text in (page.query_summary, page.result_summary))
     return f"{page.tool}: {cut(query, shown[0])} | {cut(about, shown[1])}"
 
 
-def step_note(step: Step, wording: Wording = ZH, page: Page | None = None) -> str:
-    """The one-line form of a step's page; without the page, from what the turn knows about it."""
-    said = described(page) if page else f"{step.tool}: {cut(query_summary(step.input), ABOUT_SHOWN[0])}"
-    words = wording.purged if page and page.purged else wording.note
+def step_note(
+    step: Step,
+    wording: Wording = ZH,
+    page: Page | None = None,
+    *,
+    words: str = "",
+    shown: tuple[int, int] = ABOUT_SHOWN,
+) -> str:
+    """The one-line form of a step's page, in these words; without the page, from what the turn knows about it."""
+    asked = _quoted(query_summary(step.input))
+    said = described(page, shown) if page else f"{step.tool}: {cut(asked, shown[0])}"
+    words = wording.purged if page and page.purged else words or wording.note
     return words.format(uuid=step.page, said=said, chars=step.page_chars or len(step.result))
 
 

@@ -18,7 +18,7 @@ from pagefile.standalone import AgentApp
 from pagefile.testing.fakes import InMemorySessions
 from tests.acceptance.cli_calling import pagefile
 from tests.acceptance.http_serving import serving
-from tests.findings.marks import finding, load, still_open
+from tests.findings.marks import finding, load
 from tests.servers.ports import free_port
 from tests.servers.postgres import PostgresServer
 
@@ -58,7 +58,7 @@ def damaged_run(damaged, *arguments):
         raise AssertionError(f"pagefile {arguments[0]} ended with a traceback: {error!r}") from error
 
 
-@still_open("security-F8")
+@finding("security-F8")
 def test_the_verifier_names_what_is_damaged(damaged):
     """`pagefile verify --full` finds the turn that cannot be read, and says in which conversation it stands."""
     verified = damaged_run(damaged, "verify", "--full")
@@ -66,7 +66,7 @@ def test_the_verifier_names_what_is_damaged(damaged):
     assert "sick" in verified.out + verified.err
 
 
-@still_open("security-F8")
+@finding("security-F8")
 def test_an_export_names_what_is_damaged(damaged, tmp_path):
     """`pagefile export` says which conversation cannot be read whole; if it writes a file, everything else is in it."""
     file = tmp_path / "all.jsonl"
@@ -77,7 +77,7 @@ def test_an_export_names_what_is_damaged(damaged, tmp_path):
     assert lines is None or 9 == sum(f"turn {number} in sick" in lines for number in range(10))
 
 
-@still_open("security-F8")
+@finding("security-F8")
 def test_the_doctor_does_not_call_a_damaged_database_well(damaged):
     """`pagefile doctor` does not say that all is well with a database that has a damaged turn."""
     assert "All is well" not in damaged_run(damaged, "doctor").out
@@ -89,7 +89,7 @@ WINDOW = ("POST", "/v1/context", {"conversation_id": "sick", "user_id": "ada", "
 
 
 @pytest.mark.parametrize("request_", [TURNS, RECALL, WINDOW], ids=["turns", "recall", "window"])
-@still_open("security-F8")
+@finding("security-F8")
 async def test_one_damaged_turn_is_no_internal_error(damaged, request_):
     """The service answers about a damaged conversation, or says that it is damaged; it does not fail without a word."""
     method, path, body = request_
@@ -99,10 +99,50 @@ async def test_one_damaged_turn_is_no_internal_error(damaged, request_):
     assert answer.is_success or answer.json()["code"] != "internal"
 
 
+DAMAGE = {
+    "steps": "UPDATE ai_message SET steps = '[{' WHERE query = 'turn 3 in sick'",
+    "time": "UPDATE ai_message SET create_time = '2026-13-99' WHERE query = 'turn 3 in sick'",
+    "kind": "UPDATE ai_message SET metadata = '{' WHERE query = 'turn 3 in sick'",
+    "labels": "UPDATE conversations SET updated = 'yesterday' WHERE conversation_id = 'sick'",
+    "session": "UPDATE sessions SET value = '{' WHERE conversation_id = 'sick'",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+@finding("security-F8")
+async def test_a_damaged_row_is_survived_and_named(tmp_path, damage):
+    """The other conversation is read, written and recalled as before; `verify`, `export` and `doctor` say what is damaged."""
+    path = tmp_path / "a.db"
+    await filled(path)
+    connection = apsw.Connection(str(path))
+    connection.execute(DAMAGE[damage])
+    given(connection.changes(), "there is such a row")
+    connection.close()
+    well = {"conversation_id": "well", "user_id": "ada"}
+    async with serving(replace(PLAIN, url=f"sqlite:///{path}")) as client:
+        assert 10 == len((await client.get("/v1/turns", params=well)).json()["items"])
+        assert (await client.post("/v1/recall", json={"user_id": "ada", "query": "turn 7 well"})).json()[
+            "items"
+        ]
+        assert (await client.post("/v1/context", json=well | {"query": "Hello"})).is_success
+        assert (await client.post("/v1/turns", json=well | {"user": "more", "assistant": "yes"})).is_success
+        for method, at, body in (TURNS, WINDOW):
+            answer = await client.request(method, at, json=body)
+            assert answer.is_success or answer.json()["code"] == "store-corrupt", answer.text
+    verified = await anyio.to_thread.run_sync(damaged_run, path, "verify", "--full")
+    assert (1, True) == (verified.code, "sick" in verified.out)
+    file = tmp_path / "all.jsonl"
+    exported = await anyio.to_thread.run_sync(damaged_run, path, "export", str(file))
+    assert (1, True) == (exported.code, "sick" in exported.err)
+    assert 10 == sum(f"turn {number} in well" in file.read_text(encoding="utf-8") for number in range(10))
+    examined = await anyio.to_thread.run_sync(damaged_run, path, "doctor")
+    assert (1, True) == (examined.code, "sick" in examined.out)
+
+
 @load
 @finding("security-F8")
 def test_the_verifier_survives_any_byte(tmp_path, counted):
-    """Whichever byte of a database is flipped, `pagefile verify --full` ends with a report and no traceback."""
+    """Whichever byte of a database is flipped, `verify --full`, `export` and `doctor` end with a report and no traceback."""
     path, chance, tries, wrong = tmp_path / "a.db", random.Random(7), 60, 0
     anyio.run(filled, path)
     whole = path.read_bytes()
@@ -111,10 +151,11 @@ def test_the_verifier_survives_any_byte(tmp_path, counted):
     for number, place in enumerate(chance.sample(written, tries)):
         flipped = tmp_path / f"{number}.db"
         flipped.write_bytes(whole[:place] + bytes([whole[place] ^ 0x80]) + whole[place + 1 :])
-        try:
-            damaged_run(flipped, "verify", "--full")
-        except AssertionError:
-            wrong += 1
+        for arguments in (("verify", "--full"), ("export", str(tmp_path / "all.jsonl")), ("doctor",)):
+            try:
+                damaged_run(flipped, *arguments)
+            except AssertionError:
+                wrong += 1
     counted(tries=tries, wrong=wrong)
     assert 0 == wrong
 

@@ -12,7 +12,7 @@ from pagefile import Memory
 from pagefile.settings import EmbedderSettings, ServiceSettings
 from tests.acceptance.cli_calling import pagefile
 from tests.acceptance.http_serving import serving
-from tests.findings.marks import finding, load, still_open
+from tests.findings.marks import finding, load
 from tests.servers.ports import free_port
 from tests.servers.valkey import ValkeyServer
 
@@ -185,7 +185,7 @@ async def test_an_answer_kept_for_a_repeated_request_is_erased(tmp_path, forgott
     assert "ERASED" not in again.text
 
 
-@still_open("security-F9")
+@finding("security-F9")
 async def test_a_request_is_carried_out_once_by_two_workers(tmp_path):
     """A request that reaches two workers with one Idempotency-Key is carried out by one of them."""
     settings = in_file(tmp_path)
@@ -197,7 +197,7 @@ async def test_a_request_is_carried_out_once_by_two_workers(tmp_path):
     assert first["id"] == second.get("id")
 
 
-@still_open("security-F9")
+@finding("security-F9")
 async def test_a_request_is_carried_out_once_across_a_restart(tmp_path):
     """A request that is repeated with its Idempotency-Key after a restart gets the answer of before."""
     settings = in_file(tmp_path)

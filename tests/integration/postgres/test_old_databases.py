@@ -30,6 +30,8 @@ from .serving import fresh_url, opened, server
 
 REVISIONS = [f"{number:04}" for number in range(1, int(head()))]
 NEWEST = REVISIONS[-1]
+#: One whose migration locks `conversation_summaries`.
+LOCKING = "0010"
 #: The last whose rows have no digests, and whose migration locks turns before conversations.
 UNDIGESTED = "0006"
 
@@ -294,13 +296,13 @@ class TestOthers:
 
     async def test_who_came_first_is_waited_for_longer_than_a_statement_may_take(self, url, clock):
         """A large database takes its time, and the other workers come up behind it."""
-        await made(url, NEWEST)
+        await made(url, LOCKING)
         async with connected(url) as plain, anyio.create_task_group() as group:
             async with plain.transaction():
                 await plain.execute("LOCK TABLE conversation_summaries IN ACCESS SHARE MODE")
                 first = opening(url)
                 await until(lambda: waiting(plain))
-                group.start_soon(check, f"{url}&command_timeout=0.5", clock, NEWEST)
+                group.start_soon(check, f"{url}&command_timeout=0.5", clock, LOCKING)
                 await until(lambda: _both_wait(plain))
                 await anyio.sleep(1)
             await anyio.to_thread.run_sync(first.communicate)
@@ -308,20 +310,20 @@ class TestOthers:
 
     async def test_a_migration_may_take_longer_than_a_statement(self, url, clock, monkeypatch):
         """`command_timeout` is for the statements of a day."""
-        await made(url, NEWEST)
+        await made(url, LOCKING)
         script = migration._script
         monkeypatch.setattr(migration, "_script", lambda *given: f"{script(*given)}; SELECT pg_sleep(1)")
-        await check(f"{url}&command_timeout=0.5", clock, NEWEST)
+        await check(f"{url}&command_timeout=0.5", clock, LOCKING)
 
     async def test_a_table_that_somebody_holds_is_not_waited_for_without_end(self, url, clock):
         """Everybody else would wait behind it: it is told, and everything is as it was."""
-        await made(url, NEWEST)
+        await made(url, LOCKING)
         async with connected(url) as plain, plain.transaction():
             await plain.execute("LOCK TABLE conversation_summaries IN ACCESS SHARE MODE")
             with anyio.fail_after(PATIENCE_S), pytest.raises(StoreUnavailableError, match="locks"):
                 await opened(f"{url}&command_timeout=0.5", clock)
-        assert await revision_at(url) == NEWEST
-        await check(url, clock, NEWEST)
+        assert await revision_at(url) == LOCKING
+        await check(url, clock, LOCKING)
 
     async def test_a_deadlock_with_an_older_version_is_tried_again(self, url, clock):
         """It holds a conversation and wants to write a turn, while the tables are changed under its hands."""

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from pagefile import BlockingMemory
 from pagefile.cli.app import app
-from pagefile.ports import EmbeddingModel, ItemWrite, TurnTerms, VectorRow
+from pagefile.ports import Claim, EmbeddingModel, ItemWrite, TurnTerms, VectorRow
 from pagefile.records import Scope
 from pagefile.stores.postgres.address import Place
 from pagefile.stores.postgres.database import Database
@@ -87,6 +87,8 @@ async def fill(store, tenant, said):
     await store.calls.add([call(f"w of {tenant}", scope=scope)], keep=10)
     await store.items.write(Scope(tenant, "ada"), [ItemWrite(("notes",), "n", {"text": said})], now=AT)
     await store.keys.add(api_key(f"key of {tenant}", said, scope=Scope(tenant)))
+    await store.leases.claim(Claim(f"lease of {tenant}", scope, said, AT, AT, AT + timedelta(days=9)))
+    await store.leases.keep(f"lease of {tenant}", said, said.encode())
     await store.watermarks.advance(scope, "tier", 2, epoch=None)
     await store.terms.write(scope, [TurnTerms("chat", 2, "b", AT, said, said)], "v1")
     await store.vectors().put(MODEL, [VectorRow(scope, 2, "b", AT, np.array([1, 0], np.float32))])

@@ -8,8 +8,11 @@ from hypothesis import strategies as st
 
 from pagefile import Memory, Settings
 from pagefile.settings import FactSettings
+from pagefile.tiers.facts import Facts
 
-LENGTHS = st.lists(st.integers(1, 30), min_size=1, max_size=25)
+LENGTHS = st.lists(st.integers(1, 30), min_size=1, max_size=25) | st.lists(
+    st.integers(1, 3), min_size=50, max_size=60
+)
 
 
 @given(LENGTHS, st.integers(0, 4), st.integers(0, 400))
@@ -30,6 +33,8 @@ async def judge(lengths: list[int], corrections: int, allowed: int) -> None:
         used = memory.engine.counter.count(window.parts.memory.text)
         # A second block has a heading of its own, for which a few tokens more are set aside.
         heading = memory.engine.counter.count("<corrections>\n</corrections>\n") + 4 if corrections else 0
+        held = await memory.facts("u")
+        limit = memory.engine.tier(Facts).limits(16_000)["facts"]
     assert used <= allowed
     blocks = {"facts", "corrections"}
     kept = sum(one.tokens for one in window.receipt if one.kept and one.block in blocks)
@@ -40,3 +45,8 @@ async def judge(lengths: list[int], corrections: int, allowed: int) -> None:
             and (over := re.search(r"budget of (\d+) tokens", one.reason))
         ):
             assert one.tokens > int(over[1]) - kept - heading
+    # What was not even offered would not fit either: all of these answer the question.
+    offered = {one.id for one in window.receipt}
+    for fact in held:
+        if fact.category != "correction" and not any(one.endswith(fact.id) for one in offered):
+            assert fact.tokens > limit - kept - heading

@@ -355,6 +355,7 @@ class Twins(RuleBasedStateMachine):
     )
     def around(self, scope, refs):
         self.same(lambda store: store.source.around(scope, refs))
+        self.same(lambda store: store.source.at(scope, refs))
 
     @invariant()
     def everything_is_the_same(self):

@@ -307,4 +307,10 @@ def test_what_a_question_touches_leaves_the_conversation_its_share(candidates, t
     if alone is None or beside is None:
         return
     turns = {c.id for c in candidates if c.block in TURNS}
-    assert kept(alone) & turns <= kept(beside) & turns
+    others = {c.id for c in candidates if c.value is None} - turns
+    first, then = (
+        [(v.id, v.form) for v in one.verdicts if v.kept and v.id in others] for one in (alone, beside)
+    )
+    # A larger window may hold more of what ranks before turns, or fuller, which is no matter of what the question touches.
+    if first == then:
+        assert kept(alone) & turns <= kept(beside) & turns

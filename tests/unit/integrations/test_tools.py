@@ -3,7 +3,7 @@
 import pytest
 
 from pagefile import Memory, Settings
-from pagefile.integrations.tools import ToolCaller
+from pagefile.standalone.memory_tools import ToolCaller
 
 pytestmark = pytest.mark.anyio
 

@@ -9,6 +9,11 @@ from pagefile.text.synopsis.kinds import MAX_JSON_CHARS, delimiter, kind, rows_k
 from .samples import CHINESE, GO, PYTHON, YAML
 
 LOG = "2026-03-04 10:00:00,123 INFO app: started\n2026-03-04 10:00:01,123 ERROR app: failed, badly\n" * 5
+PLAIN_LOG = "".join(f"2026-03-04 10:00:0{n},123 - worker - took part {n}, done\n" for n in range(9))
+CHINESE_LOG = "".join(
+    f"2026-03-04 10:00:0{n},123 [工作线程-{n}] 信息 订单服务 - 订单 {n} 处理完成，耗时 {n} 毫秒\n"
+    for n in range(9)
+)
 SYSLOG = "Mar  4 10:00:00 host app[1]: started\nMar  4 10:00:01 host app[1]: said: hello, you\n" * 5
 PROSE = "Agents forget. The window is small, the world is large.\nSo pages leave, and come back.\nNothing is lost."
 
@@ -23,6 +28,9 @@ PROSE = "Agents forget. The window is small, the world is large.\nSo pages leave
         ("[" + "9" * 5000 + "]", "json"),
         ('{"a": 1, "a": 2}', "json"),
         ('{"a": 1}\n{"a": 2}\n', "jsonl"),
+        (PLAIN_LOG, "log"),
+        (CHINESE_LOG, "log"),
+        ("".join(f"2026-03-04 10:00:0{n},123,worker {n}\n" for n in range(9)), "csv"),
         ('{"a": 1}\n\n[2]\n{"a": 3}\n{broken', "jsonl"),
         ("id,name,city\n1,Ada,London\n2,Alan,Paris\n", "csv"),
         ("a;b\n1;2\n3;4\n5;6\n", "csv"),

@@ -303,3 +303,14 @@ def test_counts_of_a_sample_say_so():
     told = synopsis("id,state\n" + "\n".join(rows))
     assert "900 rows" in told
     assert "In the first 400: state: open 200, paid 200" in told
+
+
+def test_the_levels_of_a_chinese_log_are_counted_and_its_first_error_is_told():
+    lines = [
+        f"2026-11-17 09:00:{n:02},402 [工作线程-{n % 4}] 信息 订单服务 - 订单 {880000 + n} 处理完成，耗时 {n} 毫秒"
+        for n in range(60)
+    ]
+    lines[41] = "2026-11-17 09:00:41,402 [工作线程-3] 错误 库存服务 - 扣减库存失败：商品 SKU-77213 库存不足"
+    told = synopsis("\n".join(lines))
+    assert "ERROR 1" in told
+    assert "SKU-77213 库存不足" in told[:200]

@@ -113,12 +113,3 @@ def test_the_sources_that_results_name_stay_in_view():
         fold.advance([Said(f"module_{n}", 2), filler(n)])
     assert ("t", 0, "") in fold.out
     assert any(source in shown.text for shown in fold.out.values())
-
-
-def test_that_something_will_leave_is_known_before_it_does():
-    fold = Evictions(2000, 2000, 0.5, "Passages:", lambda text: len(text) // 4)
-    fold.advance([Said("look", 1), result(0, "short\n" * 20)])
-    assert not fold.is_near
-    fold.advance([result(1, "a longer line of text\n" * 270)])
-    assert fold.is_near
-    assert not fold.out

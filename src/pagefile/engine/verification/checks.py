@@ -119,6 +119,11 @@ class Pages(Check):
                 await self.audit.set_bytes(kept.tenant, page.uuid)
             what = f"says that its text takes {page.stored_bytes} bytes, and it takes {kept.blob_bytes}"
             found.append(told("derived", "page-size", what, mended=self.repair))
+        if (await self.audit.copy(kept.tenant, page.uuid)) not in (None, text):
+            if self.repair:
+                await self.audit.set_copy(kept.tenant, page.uuid, text)
+            what = "the plain copy for other programs (`result_full`) differs from its text"
+            found.append(told("derived", "page-copy", what, mended=self.repair))
         wrong = await self._wrong_passages(anyones, page.uuid, text)
         return found if wrong is None else [*found, told("derived", "passages", wrong, mended=self.repair)]
 
@@ -202,7 +207,7 @@ async def wrong_terms(
     request = SinceRequest(kept.scope, {kept.scope.conversation or "": after}, len(turns))
     try:
         rows = await terms.store.since(request, ANALYZER)
-    except UNREADABLE:
+    except (*UNREADABLE, errors.StoreCorruptError):
         return []  # an unreadable turn, reported with the log
     known = {row.seq: (row.said, row.answered) for row in rows if row.said is not None}
     check.tally.checked["terms"] += len(known)
@@ -299,7 +304,7 @@ async def wrong_session(check: Check, scope: Scope) -> list[Finding]:
     sessions, cache, reader = check.engine.sessions, check.engine.cache, check.engine.store.reader
     try:
         value = await check.engine.store.sessions.get(scope)
-    except UNREADABLE as error:
+    except (*UNREADABLE, errors.StoreCorruptError) as error:
         return [at(scope, "damage", "session", f"the session cannot be read: {error!r}")]
     except errors.ConflictError:
         return []  # it got another owner meanwhile
@@ -314,7 +319,7 @@ async def wrong_session(check: Check, scope: Scope) -> list[Finding]:
     try:
         if cached.value == await sessions.from_store(scope):
             return []
-    except UNREADABLE:
+    except (*UNREADABLE, errors.StoreCorruptError):
         return []  # of the turns beside it, which have findings of their own
     if check.repair:
         await cache.drop(scope)
@@ -335,7 +340,7 @@ class Calls(Check):
             return []
         try:
             calls = await self.engine.store.calls.list(scope, limit=_ALL if self.full else 1)
-        except UNREADABLE as error:
+        except (*UNREADABLE, errors.StoreCorruptError) as error:
             return [at(scope, "note", "call-unreadable", f"its recorded calls cannot be read: {error!r}")]
         self.tally.checked["calls"] += len(calls)
         return [finding for call in calls for finding in await self._again(scope, call)]
@@ -382,7 +387,7 @@ async def wrong_facts(check: Check, owner: Scope) -> list[Finding]:
     told = partial(at, owner, "damage")
     try:
         facts, revisions, consistent = await facts_of(check.engine.store.facts, owner)
-    except UNREADABLE as error:
+    except (*UNREADABLE, errors.StoreCorruptError) as error:
         return [told("facts-unreadable", f"facts cannot be read: {error!r}")]
     if not consistent:
         return []

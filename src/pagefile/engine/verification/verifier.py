@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from pagefile import ports
+from pagefile.damage import damage_mark, damage_since
 from pagefile.engine.engine import Engine
 from pagefile.engine.log_queries import all_items
 from pagefile.engine.verification import checks
@@ -73,14 +74,23 @@ class _Verifier(Check):
         self._total = 0
 
     async def run(self) -> Report:
+        mark = damage_mark()
         log = self._conversations, self._lost, self._asked_only
         for part in (self._database, *log, self._archive, self._users, self._items, self._orphans):
             try:
                 await part()
-            except StoreCorruptError as error:
+            except (StoreCorruptError, *ports.UNREADABLE) as error:
                 # If one table cannot be read, the others may be.
                 self.tally.add([Finding("damage", "database", str(error))])
+        # Rows that readers left out.
+        unread = [one for one in damage_since(mark) if not self._is_told(one)]
+        self.tally.add(Finding("damage", "row", one) for one in unread)
         return self.tally.report(full=self.full)
+
+    def _is_told(self, damage: str) -> bool:
+        """Whether a finding names the conversation already."""
+        named = {one.conversation for one in self.tally.findings if one.level == "damage"}
+        return any(name and f"conversation {name!r}" in damage for name in named)
 
     async def _database(self) -> None:
         errors = await self.audit.errors(full=self.full)
@@ -139,6 +149,8 @@ class _Verifier(Check):
         scope = kept.scope
         walk = LogWalk(scope, keeps_sums=self.audit.keeps_sums)
         found: list[Finding] = []
+        # Its row as readers see it, with the times and labels that nothing else here looks at.
+        await self.engine.store.reader.heads(ports.ConversationQuery(scope, limit=1))
         after, more = 0, True
         while more:
             # Read first, so that a repair cannot be written after an erasure.

@@ -10,7 +10,7 @@ from claude_agent_sdk.types import HookContext, HookEvent
 
 from pagefile.errors import PagefileError
 from pagefile.integrations.claude_code.hooks import SERVER, ClaudeHooks, Hook
-from pagefile.integrations.tools import ToolCaller, memory_tool_schemas
+from pagefile.standalone.memory_tools import ToolCaller, memory_tool_schemas
 
 #: Raised, because Claude Code would truncate long output or move it to a file before a hook sees it.
 _OUTPUT_LIMITS = {"MAX_MCP_OUTPUT_TOKENS": "10000000", "BASH_MAX_OUTPUT_LENGTH": "150000"}

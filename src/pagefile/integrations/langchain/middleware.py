@@ -29,9 +29,9 @@ from pagefile.integrations.langchain.thread_log import Talk
 from pagefile.integrations.langchain.tools import Whose, tools_of, whose
 from pagefile.integrations.langchain.view import Group, View
 from pagefile.integrations.recorder import step_of
-from pagefile.integrations.tools import ToolCaller
 from pagefile.lru import Lru
 from pagefile.records import Turn
+from pagefile.standalone.memory_tools import ToolCaller
 from pagefile.tiers.facts import Facts
 from pagefile.tiers.workspace import ToolRule
 from pagefile.window.parts import Parts

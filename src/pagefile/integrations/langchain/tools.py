@@ -15,9 +15,9 @@ from pagefile.blocking import BlockingMemory
 from pagefile.engine import Memory
 from pagefile.errors import PagefileError
 from pagefile.integrations.fail_open import FailOpen
-from pagefile.integrations.tools import ToolCaller, memory_tool_schemas
 from pagefile.records import DEFAULT_TENANT, Scope
 from pagefile.standalone.agent_memory import part_of
+from pagefile.standalone.memory_tools import ToolCaller, memory_tool_schemas
 from pagefile.window.wording import WORDINGS, Choice
 
 logger = logging.getLogger("pagefile")

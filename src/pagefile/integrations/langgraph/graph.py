@@ -32,8 +32,8 @@ from pagefile.integrations.fail_open import FailOpen
 from pagefile.integrations.langgraph import nodes as chat_nodes
 from pagefile.integrations.langgraph.state import ConversationState, NodeTrace, merged, question
 from pagefile.integrations.recorder import given_up
-from pagefile.integrations.tools import ToolCaller, memory_tool_schemas
 from pagefile.standalone.knowledge_base import Retriever, Router
+from pagefile.standalone.memory_tools import ToolCaller, memory_tool_schemas
 from pagefile.text.sentences import language
 from pagefile.window.turn_notes import today_line
 from pagefile.window.wording import WORDINGS, Language

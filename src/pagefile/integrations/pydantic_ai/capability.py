@@ -20,9 +20,9 @@ from pagefile.errors import InvalidArgumentError, PagefileError, SettingsError
 from pagefile.integrations.fail_open import FailOpen
 from pagefile.integrations.pydantic_ai.messages import asked, waiting_run
 from pagefile.integrations.pydantic_ai.run import RunMemory
-from pagefile.integrations.tools import FACT_TOOLS, RECALL_TOOL, ToolCaller, memory_tool_schemas
 from pagefile.lru import Lru
 from pagefile.records import Scope
+from pagefile.standalone.memory_tools import FACT_TOOLS, RECALL_TOOL, ToolCaller, memory_tool_schemas
 from pagefile.tiers.workspace import ToolRule, Workspace, Workspaces
 from pagefile.window.parts import Placement
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL

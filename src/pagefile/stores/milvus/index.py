@@ -4,7 +4,7 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import Any, Literal, TypeVar
 
@@ -115,7 +115,7 @@ class Recent:
 
     def search(self, within: Callable[[Mapping[str, str]], bool], vector: Vector) -> list[VectorHit]:
         return [
-            replace(row.near, similarity=rounded(float(np.dot(row.vector, vector))))
+            row.near._replace(similarity=rounded(float(np.dot(row.vector, vector))))
             for row in self.rows(within)
             if row.vector is not None
         ]

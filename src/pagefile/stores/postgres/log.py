@@ -23,6 +23,7 @@ from pagefile.stores.sql.plays import Play, Values, row
 from pagefile.stores.sql.reader import SqlReader, check_owner, check_writable, entry_values
 from pagefile.stores.sql.rows import (
     entry_of,
+    exact_turn,
     head_and_checkpoint,
     keys,
     spoken_of,
@@ -93,7 +94,7 @@ async def _advance(
         rules.check_owner(change.scope, found[1])
     if found is None or found[0] is None:
         raise rules.no_turn(change.turn_id)
-    turn = turn_of(found[2:], change.scope)
+    turn = exact_turn(found[2:], change.scope)
     if rules.stays(turn, change):
         return turn
     turn = rules.changed(turn, change)

@@ -72,7 +72,7 @@ class PostgresStore(SqlStore):
 
 
 #: Every table that has a column `tenant`.
-WALLED = (*OF_OWNERS, *OF_CONVERSATIONS, "api_keys", "conversation_episodes")
+WALLED = (*OF_OWNERS, *OF_CONVERSATIONS, "api_keys", "conversation_episodes", "leases")
 _TO_DO = (
     "Row-level security does not hold this role. Give the service one that it holds, and keep this one for `pagefile upgrade`",
     "Row-level security was removed from some tables. Put it back",

@@ -11,7 +11,7 @@ from pagefile.stores.encoding import from_json, moment, record_digest, turn_dige
 from pagefile.stores.sql.erasure import replace_summary
 from pagefile.stores.sql.pages import put_spans
 from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, count, many, row, rows
-from pagefile.stores.sql.rows import ENTRY_COLUMNS, checkpoint_of, entry_of, keys, of_tenant, turn_of
+from pagefile.stores.sql.rows import ENTRY_COLUMNS, checkpoint_of, exact_entry, exact_turn, keys, of_tenant
 from pagefile.stores.sql.texts import ALL_TENANTS
 
 T = TypeVar("T")
@@ -66,7 +66,8 @@ class SqlAuditor(SqlPort, audit.Auditor):
         # The digest as it was written, then the fragment `fact`.
         found = await self._rows("audit_facts", keys(owner))
         digests = [(one, _read(partial(_fact_digest, owner.tenant, one[1:]))[0]) for one in found]
-        return [one[1] for one, digest in digests if digest not in (None, one[0])]
+        # One that cannot be read has no digest.
+        return [one[1] for one, digest in digests if digest is None or digest != one[0]]
 
     async def orphans(self, tenant: str | None, *, limit: int) -> list[audit.Orphan]:
         def play() -> Play[list[audit.Orphan]]:
@@ -109,6 +110,13 @@ class SqlAuditor(SqlPort, audit.Auditor):
     async def set_bytes(self, tenant: str, uuid: str) -> None:
         await self._change("audit_bytes", {"tenant": tenant, "uuid": uuid})
 
+    async def copy(self, tenant: str, uuid: str) -> str | None:
+        found = await self._row("audit_copy", {"tenant": tenant, "uuid": uuid})
+        return None if found is None else found[0]
+
+    async def set_copy(self, tenant: str, uuid: str, text: str) -> None:
+        await self._change("audit_copy_put", {"tenant": tenant, "uuid": uuid, "content": text})
+
     async def drop(self, orphans: Sequence[audit.Orphan]) -> int:
         return sum(
             [await self._change(f"orphan_drop_{one.kind}", asdict(one)) for one in orphans if one.derived]
@@ -134,7 +142,7 @@ def _kept_entry(found: Row, scope: Scope) -> audit.KeptEntry:
     own, (writer, digest, before) = found[:ENTRY_COLUMNS], found[ENTRY_COLUMNS:]
 
     def read() -> tuple[Entry, bool]:
-        entry = entry_of(own, scope)
+        entry = exact_entry(own, scope)
         return entry, digest is not None and isinstance(entry, Turn) and turn_digest(entry) != digest
 
     kept, trouble = _read(read)
@@ -176,7 +184,7 @@ ROWS_AT_ONCE = 1000
 _DIGESTS: dict[str, tuple[dict[str, int], Callable[[Row], str | None]]] = {
     "turn": (
         {"id": 3, "conversation": 1, "tenant": 0},
-        lambda row: turn_digest(turn_of(row[2:], Scope(row[0], None, row[1]))),
+        lambda row: turn_digest(exact_turn(row[2:], Scope(row[0], None, row[1]))),
     ),
     "page": ({"uuid": 1, "tenant": 0}, lambda row: record_digest(of_tenant(Page, row[0])(row[1:]))),
     "fact": ({"tenant": 0, "id": 1}, lambda row: _fact_digest(row[0], row[1:])),

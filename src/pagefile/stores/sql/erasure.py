@@ -9,6 +9,7 @@ from pagefile.ports import Part
 from pagefile.records import Checkpoint, Entry, Page, Scope, Turn
 from pagefile.stores import erasure, rules, session
 from pagefile.stores.encoding import moment, steps_text, turn_digest
+from pagefile.stores.sql.leases import erase_responses
 from pagefile.stores.sql.pages import erase_blobs, page_reached
 from pagefile.stores.sql.plays import Play, Values, count, each, many, row, rows
 from pagefile.stores.sql.reader import check_owner, newest_under, raise_epoch
@@ -31,6 +32,7 @@ def erase(scope: Scope) -> Play[tuple[dict[str, int], tuple[str, ...]]]:
     counts |= erasure.counted_vectors((yield from erase_vectors("erase_conversation_episodes", values)))
     for table in erasure.OF_CONVERSATIONS:
         counts[table] = yield from count(f"erase_{table}", values)
+    yield from erase_responses(scope)
     # Waits for erasures in progress: of two that remove the last uses of a blob, each would see the other's use.
     yield from raise_epoch(erasure.erased_keys(scope, gone))
     counts["blobs"] = yield from erase_blobs(key for (key,) in blobs)
@@ -66,6 +68,7 @@ def erase_part(scope: Scope, part: Part, now: datetime) -> Play[tuple[dict[str, 
     places = yield from (one.turn(part.turn_id) if part.turn_id is not None else one.page(part.page or ""))
     if not one.found and (yield from newest_under([erasure.part_key(scope, part)])) is None:
         raise erasure.no_part(part)
+    yield from erase_responses(replace(scope, user=one.owner))
     noted = erasure.part_keys(scope, part, one.owner) if one.found else []
     # Waits for erasures in progress: of two that remove the last uses of a blob, each would see the other's use.
     changed = sorted(erasure.scope_key(scope.tenant, None, name) for name in one.touched if name is not None)

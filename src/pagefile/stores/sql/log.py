@@ -14,7 +14,7 @@ from pagefile.stores.restoration import Restoration, check_vacant, check_whole, 
 from pagefile.stores.sql.pages import attach, packed_blobs
 from pagefile.stores.sql.plays import Play, Player, Row, Values, count, each, first, many, row
 from pagefile.stores.sql.reader import check_owner, check_writable
-from pagefile.stores.sql.rows import checkpoint_metadata, entry_of, head_of, keys, values_of
+from pagefile.stores.sql.rows import checkpoint_metadata, entry_of, exact_entry, head_of, keys, values_of
 from pagefile.stores.sql.sessions import put_session, session_of, tell_session
 
 
@@ -132,7 +132,7 @@ def _mark(draft: CheckpointDraft | ResetDraft, now: datetime) -> Play[Entry]:
 
 def entry_by_id(scope: Scope, entry_id: str) -> Play[Entry | None]:
     values = {**keys(scope), "id": entry_id}
-    return (yield from first("entry_by_id", values, lambda one: entry_of(one, scope)))
+    return (yield from first("entry_by_id", values, lambda one: exact_entry(one, scope)))
 
 
 #: The columns of the statement `coverage`.

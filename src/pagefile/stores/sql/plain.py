@@ -120,6 +120,9 @@ class PlainReader(SqlReader):
     async def around(self, scope: Scope, refs: Sequence[ports.TurnRef]) -> list[ports.Neighbourhood]:
         return await self._player.read(lambda: _around(scope, refs))
 
+    async def at(self, scope: Scope, refs: Sequence[ports.TurnRef]) -> list[Turn]:
+        return await self._player.read(lambda: _at(scope, refs))
+
 
 def _view(request: ports.ViewRequest) -> Play[ports.LogView]:
     """The head, the current checkpoint, the open turn, the profile, and as many turns as requested."""
@@ -175,17 +178,32 @@ def _entries(query: ports.EntryQuery) -> Play[list[Entry]]:
     return found[::-1] if query.newest else found
 
 
+def _homes(scope: Scope, refs: Sequence[ports.TurnRef]) -> Play[dict[str, Scope]]:
+    """The conversations of turns that this scope sees: most turns found together come from a few."""
+    homes: dict[str, Scope] = {}
+    for name in dict.fromkeys(ref.conversation for ref in refs):
+        if scope.conversation in {None, name}:
+            home = yield from owner_of(replace(scope, conversation=name))
+            if home is not None and rules.sees(scope, home.user):
+                homes[name] = home
+    return homes
+
+
+def _at(scope: Scope, refs: Sequence[ports.TurnRef]) -> Play[list[Turn]]:
+    there: dict[ports.TurnRef, Turn] = {}
+    for name, home in (yield from _homes(scope, refs)).items():
+        values = {**keys(home), "seqs": [ref.seq for ref in refs if ref.conversation == name]}
+        for one in (yield "rows", "turns_at", values):
+            there[ports.TurnRef(name, one[2])] = spoken_of(one, home)
+    return [there[ref] for ref in refs if ref in there]
+
+
 def _around(scope: Scope, refs: Sequence[ports.TurnRef]) -> Play[list[ports.Neighbourhood]]:
-    # Most turns found together come from a few conversations.
-    homes: dict[str, Scope | None] = {}
+    homes = yield from _homes(scope, refs)
     near: list[ports.Neighbourhood] = []
     for ref in refs:
-        if scope.conversation not in {None, ref.conversation}:
-            continue
-        if ref.conversation not in homes:
-            homes[ref.conversation] = yield from owner_of(replace(scope, conversation=ref.conversation))
-        home = homes[ref.conversation]
-        if home is None or not rules.sees(scope, home.user):
+        home = homes.get(ref.conversation)
+        if home is None:
             continue
         # Yielded as they are: every recall asks this for each of its hits.
         values = {**keys(home), "seq": ref.seq, "after_seq": ref.seq, "limit": 1}

@@ -9,6 +9,10 @@ from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from contextlib import closing
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
+from pagefile.damage import kind_of, note_damage
+from pagefile.errors import PagefileError, StoreCorruptError
+from pagefile.ports.audit import UNREADABLE
+
 T = TypeVar("T")
 
 Row: TypeAlias = Sequence[Any]
@@ -57,11 +61,33 @@ def rows(statement: str, values: Mapping[str, Any]) -> Play[list[Row]]:
 def first(statement: str, values: Mapping[str, Any], make: Callable[[Row], T]) -> Play[T | None]:
     """The first row, converted; converted here and not by the caller, since a player may have a thread for it."""
     found = yield from row(statement, values)
-    return None if found is None else make(found)
+    try:
+        return None if found is None else make(found)
+    except UNREADABLE as error:
+        if isinstance(error, PagefileError):
+            raise
+        note_damage(statement, values, kind_of(error))
+        raise damaged(error) from error
 
 
 def each(statement: str, values: Mapping[str, Any], make: Callable[[Row], T]) -> Play[list[T]]:
-    return [make(found) for found in (yield from rows(statement, values))]
+    """Every row, converted. Damaged ones are noted and left out."""
+    found: list[T] = []
+    for one in (yield from rows(statement, values)):
+        try:
+            found.append(make(one))
+        except UNREADABLE as error:
+            if isinstance(error, PagefileError):
+                raise
+            # Lists begin with the id of each row.
+            note_damage(statement, {**values, "id": one[0]}, kind_of(error))
+    return found
+
+
+def damaged(error: Exception) -> StoreCorruptError:
+    return StoreCorruptError(
+        f"What was asked for is damaged ({kind_of(error)}): `pagefile verify --full` says what, and where."
+    )
 
 
 def count(statement: str, values: Mapping[str, Any]) -> Play[int]:

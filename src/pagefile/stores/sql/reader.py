@@ -8,7 +8,7 @@ from pagefile.ports import ConversationQuery, EntryQuery, LogReader, SinceReques
 from pagefile.records import ConversationInfo, Scope, Turn
 from pagefile.stores import rules
 from pagefile.stores.erasure import check_epoch, written_keys
-from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, first, many, row, rows
+from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, each, first, many, row, rows
 from pagefile.stores.sql.rows import head_of, keys, part_of, spoken_of
 
 T = TypeVar("T")
@@ -75,8 +75,13 @@ def _heads(query: ConversationQuery) -> Play[list[ConversationInfo]]:
         head = None if query.after is not None else (yield from _head(scope, scope.conversation))
         return [head] if head is not None and query.limit > 0 else []
     values = {**keys(scope), "after": query.after, "updated": updated, "limit": max(0, query.limit)}
-    found = yield from rows(f"heads_of_{part_of(scope)}", values)
-    return [head_of(row, replace(scope, conversation=name)) for name, *row in found]
+    return (
+        yield from each(
+            f"heads_of_{part_of(scope)}",
+            values,
+            lambda one: head_of(one[1:], replace(scope, conversation=one[0])),
+        )
+    )
 
 
 def _head(scope: Scope, name: str) -> Play[ConversationInfo | None]:

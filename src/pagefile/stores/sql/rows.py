@@ -1,10 +1,11 @@
 """Converts rows to records, and records to the values of a row."""
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from pagefile.ports import TurnDraft
+from pagefile.damage import kind_of, note_damage
+from pagefile.ports import UNREADABLE, TurnDraft
 from pagefile.records import Checkpoint, ConversationInfo, Entry, Reset, Scope, Turn
 from pagefile.stores import encoding
 from pagefile.stores.sql.plays import Row, Values
@@ -17,6 +18,10 @@ _IN_METADATA = ("version", "summary", "covered_through_seq", "covered_turns", "a
 
 
 R = TypeVar("R")
+
+#: What a turn says that cannot be read.
+DAMAGED = "[MEMORY_DAMAGED]"
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def keys(scope: Scope) -> Values:
@@ -57,7 +62,14 @@ def turn_columns(turn: Turn | TurnDraft) -> Values:
 
 
 def turn_of(row: Row, scope: Scope) -> Turn:
-    """The fragment `entry` of a row of kind `turn`."""
+    """The fragment `entry` of a row of kind `turn`; a row that cannot be read is set apart."""
+    try:
+        return exact_turn(row, scope)
+    except UNREADABLE as error:
+        return _set_apart(row, scope, error)
+
+
+def exact_turn(row: Row, scope: Scope) -> Turn:
     # There are hundreds of turns in a window, most of them without steps, metadata and messages:
     # one constructor call with everything in its place is the fastest.
     query, answer, steps = row[4], row[5], row[6]
@@ -86,10 +98,33 @@ def spoken_of(row: Row, scope: Scope) -> Turn:
 
 
 def entry_of(row: Row, scope: Scope) -> Entry:
-    """The fragment `entry` of any row."""
+    """The fragment `entry` of any row; a row that cannot be read is set apart."""
+    try:
+        return exact_entry(row, scope)
+    except UNREADABLE as error:
+        return _set_apart(row, scope, error)
+
+
+def _set_apart(row: Row, scope: Scope, error: Exception) -> Turn:
+    """A turn in the place of an entry that cannot be read: it keeps its place in the log, and no window contains it."""
+    note_damage(str(row[0]), keys(scope) | {"id": row[1]}, kind_of(error))
+    times = [_moment_or_none(row[place]) for place in (7, 8)]
+    at, created = times[0] or times[1] or _LONG_AGO, times[1] or times[0] or _LONG_AGO
+    status = "open" if row[2] is None else "aborted"
+    return Turn(row[1], scope, row[2], status, DAMAGED, None, (), at, created, 0, 0, 0, "")
+
+
+def _moment_or_none(stored: Any) -> datetime | None:
+    try:
+        return encoding.moment(stored)
+    except UNREADABLE:
+        return None
+
+
+def exact_entry(row: Row, scope: Scope) -> Entry:
     kind, entry_id, seq, created = row[0], row[1], row[2], row[8]
     if kind == "turn":
-        return turn_of(row, scope)
+        return exact_turn(row, scope)
     if kind == "reset":
         return Reset(entry_id, scope, seq, encoding.moment(created))
     said = encoding.from_json(row[13])

@@ -9,6 +9,7 @@ from pagefile.stores.erasure import Places
 from pagefile.stores.sql.erasure import erase, erase_part
 from pagefile.stores.sql.facts import SqlFacts
 from pagefile.stores.sql.items import SqlItems
+from pagefile.stores.sql.leases import SqlLeases
 from pagefile.stores.sql.pages import SqlMedia, SqlPageIndex, SqlPageKeeper, SqlPages
 from pagefile.stores.sql.plays import Play, Player
 from pagefile.stores.sql.sessions import SqlSessions
@@ -35,6 +36,7 @@ class SqlStore(Store, ABC):
         self.terms = SqlTerms(player)
         self.keys = SqlKeys(player)
         self.items = SqlItems(player)
+        self.leases = SqlLeases(player)
         self.erasures = SqlErasures(player)
 
     @abstractmethod

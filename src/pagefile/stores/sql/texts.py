@@ -72,7 +72,7 @@ _NAMES_BY_TYPE = {
     "pagefile_tenant": "tenant",
     "pagefile_tenants": "tenants",
     "timestamptz": "now created at since before updated last_load purged valid_from valid_to recorded retracted expires revoked last_used"
-    " last_created seen_created first last",
+    " last_created seen_created first last leased",
     "bigint": "after_seq before_seq budget covered_through_seq covered_messages covered_turns keep least length seconds limit live_tokens live_turns loads"
     " max_bytes place reset_seq seq skip stored_bytes tokens user_tokens assistant_tokens version"
     " last_seq turns checkpoint_version seen_seq done_tokens done_turns through newest epoch number start end",

@@ -22,6 +22,7 @@ class Cursor(Protocol):
 
     def __iter__(self) -> Iterator[Row]: ...
     def fetchone(self) -> Row | None: ...
+    def get_description(self) -> Sequence[Any]: ...
     def fetchall(self) -> list[Row]: ...
     def close(self) -> None: ...
 
@@ -124,6 +125,14 @@ class translating:  # noqa: N801 - reads as a word of the `with` statement
             return
         if isinstance(error, apsw.InterruptError):
             raise InterruptedStatementError from error
+        if isinstance(error, apsw.SQLError) and "malformed JSON" in str(error):
+            raise errors.StoreCorruptError(
+                f"A value in {self._place!r} is damaged (it is not JSON): `pagefile verify --full` says which."
+            ) from error
+        if isinstance(error, UnicodeDecodeError):
+            raise errors.StoreCorruptError(
+                f"A text in {self._place!r} is damaged (it is not valid UTF-8): `pagefile verify --full` says which."
+            ) from error
         if isinstance(error, apsw.Error):
             raise translated(error, _FAILURES, self._place, str(error)) from error
         if isinstance(error, UnicodeEncodeError):

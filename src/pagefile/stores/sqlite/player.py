@@ -2,11 +2,17 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.resources import files
 from typing import Any, TypeVar
 
+import apsw
+
+from pagefile.damage import note_damage
+from pagefile.errors import PagefileError
+from pagefile.ports import UNREADABLE
 from pagefile.stores.encoding import time_text, to_json
 from pagefile.stores.sql import plays
 from pagefile.stores.sql.plays import Ask, Play, Player
@@ -25,7 +31,7 @@ class ConnectionPlayer(Player, ABC):
         """What a function reads, from one snapshot."""
 
     async def read(self, play: Callable[[], Play[T]], *, often: Hashable = None) -> T:
-        return await self.look(lambda connection: played(connection, play()))
+        return await self.look(lambda connection: read_by(connection, play()))
 
 
 class SqlitePlayer(ConnectionPlayer):
@@ -41,13 +47,23 @@ class SqlitePlayer(ConnectionPlayer):
     async def read(self, play: Callable[[], Play[T]], *, often: Hashable = None) -> T:
         if often is None:
             return await super().read(play)
-        return await self._readers.run_again(often, lambda connection: played(connection, play()))
+        return await self._readers.run_again(often, lambda connection: read_by(connection, play()))
 
     async def write(self, play: Callable[[], Play[T]], *, again: bool = True, erases: bool = False) -> T:
         return await self._writer.run(lambda connection: played(connection, play()), purge=erases)
 
     async def compute(self, work: Callable[[], T], *, small: bool = False) -> T:
         return await self._readers.run(lambda _: work())
+
+
+def read_by(connection: Connection, play: Play[T]) -> T:
+    """The result of a verb that only reads; `StoreCorruptError` when a row that it cannot do without is damaged."""
+    try:
+        return played(connection, play)
+    except UNREADABLE as error:
+        if isinstance(error, PagefileError):
+            raise
+        raise plays.damaged(error) from error
 
 
 def played(connection: Connection, play: Play[T]) -> T:
@@ -61,14 +77,45 @@ def _answer(connection: Connection, ask: Ask) -> Any:
     # No cursor outlives its result: one kept alive by a traceback would keep the file locked.
     if not one.text:
         return plays.skipped(wanted)
-    if wanted == "row":
-        return connection.execute(one.text, one.given(values)).fetchone()
-    if wanted == "rows":
-        return connection.execute(one.text, one.given(values)).fetchall()
+    try:
+        if wanted == "row":
+            return connection.execute(one.text, one.given(values)).fetchone()
+        if wanted == "rows":
+            return connection.execute(one.text, one.given(values)).fetchall()
+    except UnicodeDecodeError:
+        found = _read_damaged(connection, one, values)
+        note_damage(
+            name,
+            values,
+            "a text is not valid UTF-8, and is shown with U+FFFD in place of what cannot be read",
+        )
+        return found if wanted == "rows" else found[0]
     if wanted == "count":
         connection.execute(one.text, one.given(values))
         return connection.changes()
     return connection.executemany(one.text, map(one.given, values))
+
+
+def _read_damaged(
+    connection: Connection, one: "Statement", values: Mapping[str, Any]
+) -> list[tuple[Any, ...]]:
+    """The rows of a statement with texts that are not valid UTF-8: texts are read as bytes."""
+    with closing(connection.execute(one.text, one.given(values))) as cursor:
+        names = [f"c{number}" for number in range(len(cursor.get_description()))]
+    chosen = ", ".join(
+        f"CASE typeof({name}) WHEN 'text' THEN CAST({name} AS BLOB) ELSE {name} END, typeof({name})"
+        for name in names
+    )
+    text = f"WITH damaged ({', '.join(names)}) AS ({one.text}) SELECT {chosen} FROM damaged"  # noqa: S608 - our own text
+    with closing(connection.execute(text, one.given(values))) as cursor:
+        found = cursor.fetchall()
+    return [
+        tuple(
+            value.decode("utf-8", "replace") if kind == "text" else value
+            for value, kind in zip(row[::2], row[1::2], strict=True)
+        )
+        for row in found
+    ]
 
 
 _Encoder = Callable[[Any], str]
@@ -100,6 +147,19 @@ def statement(name: str) -> Statement:
     return Statement(
         text, names, tuple((place, _ENCODERS[kind]) for place, kind in kinds if kind in _ENCODERS)
     )
+
+
+def uncompiled(connection: Connection) -> list[str]:
+    """What is wrong with the schema: a damaged name of a table or a column, which SQLite itself does not look for."""
+    found: dict[str, None] = {}
+    for name, text in statements().items():
+        # Of several statements in one text, `EXPLAIN` would run all but the first.
+        if text and ";" not in text and not text.startswith("PRAGMA"):
+            try:
+                connection.execute(f"EXPLAIN {text}", [None] * len(statement(name).names)).close()
+            except apsw.SQLError as error:
+                found[f"the schema is damaged: {error}"] = None
+    return list(found)
 
 
 def sql(name: str) -> str:

@@ -17,7 +17,7 @@ from pagefile.stores.sqlite.database import FileWatch, Place, Reserve, open_conn
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.lanes import Readers, Writer
 from pagefile.stores.sqlite.piecewise_erasure import Eraser
-from pagefile.stores.sqlite.player import ConnectionPlayer, SqlitePlayer
+from pagefile.stores.sqlite.player import ConnectionPlayer, SqlitePlayer, uncompiled
 from pagefile.stores.sqlite.vectors import CACHE_BYTES, SqliteVectors
 
 #: Up to this size the file is rewritten after every erasure: other writers wait for about half a second.
@@ -124,9 +124,14 @@ class SqliteStore(ConnectionStore):
 
 
 class SqliteAuditor(SqlAuditor):
+    def __init__(self, player: ConnectionPlayer) -> None:
+        super().__init__(player)
+        self._connected = player
+
     async def errors(self, *, full: bool) -> list[str]:
         found = await self._rows("integrity_check" if full else "quick_check", {})
-        return [str(one[0]) for one in found if one[0] != "ok"]
+        damaged = await self._connected.look(uncompiled)
+        return [*(str(one[0]) for one in found if one[0] != "ok"), *damaged]
 
 
 def _opened(place: Place, number: int) -> Sequence[Connection]:

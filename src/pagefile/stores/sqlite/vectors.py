@@ -24,7 +24,7 @@ from pagefile.stores.sql.rows import keys
 from pagefile.stores.sql.vectors import SqlVectors
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.player import ConnectionPlayer, sql
-from pagefile.stores.vectors import Matrix, asked, largest, nearest, order, similarities
+from pagefile.stores.vectors import Matrix, asked, largest, nearest, similarities
 
 #: Ten thousand turns at 512 dimensions are 24 MB.
 CACHE_BYTES = 256 * 1024 * 1024
@@ -68,12 +68,17 @@ class View:
             similarity = similarity if rows is None else similarity[rows]
         else:
             similarity = similarities(self.matrix[rows], vector)
-        hits: list[Hit] = []
-        for at in largest(similarity, limit):
-            row = at if rows is None else int(rows[at])
-            name, seq = self.names[int(self.codes[row])], int(self.seqs[row])
-            hits.append((VectorHit(name, seq, self.ids[row], float(similarity[at])), int(self.places[row])))
-        return sorted(hits, key=lambda hit: order(hit[0]))[:limit]
+        best = np.array(largest(similarity, limit), dtype=np.int64)
+        at: list[int] = (best if rows is None else rows[best]).tolist()
+        far: list[float] = (-similarity[best]).tolist()
+        codes: list[int] = self.codes[at].tolist()
+        seqs: list[int] = self.seqs[at].tolist()
+        # In the `order` of all stores, as tuples: there are a thousand.
+        found = sorted(zip(far, [self.names[code] for code in codes], seqs, at, strict=True))[:limit]
+        return [
+            (VectorHit(name, seq, self.ids[row], -away), int(self.places[row]))
+            for away, name, seq, row in found
+        ]
 
 
 class Block:

@@ -1,6 +1,7 @@
 from .audit import AuditorContract
 from .erasures import EpochContract, ErasuresContract, StoreContract
 from .facts import FactRestoreContract, FactStoreContract
+from .leases import LeaseStoreContract
 from .log import MarkerContract, TurnLogContract
 from .messages import MessagesContract
 from .pages import MediaStoreContract, PageIndexContract, PageKeeperContract, PageStoreContract
@@ -25,6 +26,7 @@ __all__ = [
     "FactStoreContract",
     "ItemStoreContract",
     "KeyStoreContract",
+    "LeaseStoreContract",
     "LogReaderContract",
     "MarkerContract",
     "MediaStoreContract",

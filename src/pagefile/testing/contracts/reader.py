@@ -277,6 +277,21 @@ class TurnSourceContract(Filled):
         assert await filled.source.around(A, [TurnRef("c", 1)]) == []
         assert await filled.source.around(TENANT, []) == []
 
+    async def test_at_gives_the_same_turns_alone(self, filled: Store) -> None:
+        """In the requested order, without what is not there, is another user's, or of another conversation than the scope's."""
+        refs = [
+            TurnRef("c", 4),
+            TurnRef("a", 1),
+            TurnRef("b", 1),
+            TurnRef("a", 9),
+            TurnRef("c", 2),
+            TurnRef("a", 1),
+        ]
+        for scope in (ADA, A, TENANT):
+            near = await filled.source.around(scope, refs)
+            assert await filled.source.at(scope, refs) == [one.turn for one in near]
+        assert await filled.source.at(TENANT, []) == []
+
 
 class WatermarksContract(Filled):
     """`Watermarks`."""

@@ -33,6 +33,10 @@ _LEAD_CHARS = 240
 _SENTENCE_END = re.compile(r"[.!?。！？；;]\s|[。！？]")
 
 
+#: Chapters and articles are counted this far.
+_MOST_READ = 2_000_000
+
+
 def describe_form(text: str, say: Voice) -> list[str] | None:
     """Text of a fixed form, which may look like Markdown or configuration; None if it has none."""
     forms = (_mail, _subtitles, _exchange, describe_dialogue, _metrics, _plan, _fields)
@@ -43,8 +47,9 @@ def describe_text(text: str, say: Voice) -> list[str]:
     """Plain text by its title and its most important sentences, output of a command by its first and last lines."""
     lines = [line.strip() for line in text[:3000].splitlines() if line.strip()]
     title = _title(lines)
-    chapters = list(dict.fromkeys(" ".join(match.split()) for match in islice(_CHAPTER.findall(text), 200)))
-    articles = len(_ARTICLE.findall(text))
+    read = text[:_MOST_READ]
+    chapters = list(dict.fromkeys(" ".join(match.split()) for match in islice(_CHAPTER.findall(read), 200)))
+    articles = len(_ARTICLE.findall(read))
     if not chapters and _is_output(text):
         return _output(text, say)
     parts = [say(f"《{title}》", f'"{title}"')] if title else []

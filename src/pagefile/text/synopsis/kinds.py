@@ -62,7 +62,7 @@ def rows_kind(text: str) -> Literal["csv", "tsv", "jsonl"] | None:
     if PATTERNS["json_start"].match(head):
         return "jsonl" if _is_jsonl(text) else None
     lines = _whole_lines(head)
-    return None if _is_log(lines, "level", 80) else _delimited(lines)
+    return None if _has_entries(lines) else _delimited(lines)
 
 
 def delimiter(text: str) -> str:
@@ -165,7 +165,7 @@ def _lines(text: str, head: str) -> Kind | None:
     if references(text) or (_counts(head) and not is_yaml(head) and not _is_program(text)):
         return "search"
     lines = _whole_lines(head)
-    if _is_log(lines, "level", 80):
+    if _has_entries(lines):
         return "log"
     # A header has no time in it.
     if lines and "\t" in lines[0] and all(_is_log(some, "stamp", 80) for some in (lines[:1], lines)):
@@ -175,6 +175,11 @@ def _lines(text: str, head: str) -> Kind | None:
 
 def _is_program(text: str) -> bool:
     return is_settings(text) or bool(code_language(text))
+
+
+def _has_entries(lines: Sequence[str]) -> bool:
+    """Whether most lines are entries of a log, whatever their commas."""
+    return _is_log(lines, "level", 80) or _is_log(lines, "fraction", 40)
 
 
 def _is_log(lines: Sequence[str], mark: str, within: int) -> bool:

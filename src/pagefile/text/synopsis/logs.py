@@ -133,7 +133,7 @@ def _level(line: str) -> str:
         name = word.group()
     else:
         match = PATTERNS["level"].search(line, 0, 120)
-        name = (match[1] or match[2] or match[3]).upper() if match else ""
+        name = match[match.lastindex or 0].upper() if match else ""
     return TABLE["levels"].get(name, name)
 
 

@@ -86,6 +86,10 @@ SELECT {entry} FROM ai_message AS m
 WHERE m.conversation_id = :conversation AND m.tenant = :tenant AND m.seq <= :seq AND {counts}
 ORDER BY m.seq DESC LIMIT 2
 
+-- name: turns_at
+SELECT {entry} FROM ai_message AS m
+WHERE m.conversation_id = :conversation AND m.tenant = :tenant AND m.seq {in seqs} AND {counts}
+
 -- name: entries_ended
 SELECT {entry} FROM ai_message AS m WHERE {asked_for} AND m.seq > :after_seq ORDER BY m.seq LIMIT :limit
 

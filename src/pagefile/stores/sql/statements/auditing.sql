@@ -168,6 +168,13 @@ UPDATE watermarks SET seq = :seq WHERE tenant = :tenant AND conversation_id = :c
 -- name: audit_living
 SELECT 1 FROM tool_result_archive WHERE tenant = :tenant AND uuid = :uuid AND purged IS NULL
 
+-- name: audit_copy
+SELECT result_full FROM tool_result_archive WHERE tenant = :tenant AND uuid = :uuid
+
+-- name: audit_copy_put
+UPDATE tool_result_archive SET result_full = :content
+WHERE tenant = :tenant AND uuid = :uuid AND result_full IS NOT NULL
+
 -- name: audit_bytes
 UPDATE tool_result_archive SET stored_bytes = (SELECT octet_length(data) FROM blobs WHERE hash = blob)
 WHERE tenant = :tenant AND uuid = :uuid AND purged IS NULL

@@ -1,5 +1,5 @@
-"""The tools that every framework offers to a model: load and search archived results, recall past turns, remember, correct and
-retract facts.
+"""Answers to the tools that a model may call: load and search archived results, recall past turns, remember, correct and retract
+facts.
 
 They answer with text that a model can read, are never archived again, and reach only the memory of the run's own user.
 """
@@ -12,27 +12,27 @@ from pagefile.engine import Conversation, Memory
 from pagefile.errors import PagefileError
 from pagefile.ports import ViewRequest
 from pagefile.records import Fact, Turn
-from pagefile.standalone.tools import tool_schema
+from pagefile.standalone.tools import (
+    CORRECT_TOOL,
+    FACT_TOOLS,
+    MEMORY_TOOLS,
+    RECALL_TOOL,
+    RETRACT_TOOL,
+    SAVE_TOOL,
+    tool_schema,
+)
 from pagefile.text.fact_ranking import overlap, statement_key
 from pagefile.text.sentences import clip
 from pagefile.tiers.fact_book import refuse_orders
 from pagefile.window.parts import escape
-from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL
 from pagefile.window.wording import Language, Wording
 
-RECALL_TOOL = "recall"
-REMEMBER_TOOL = "remember"
-CORRECT_TOOL = "correct"
-RETRACT_TOOL = "retract"
-#: Those that change facts, which a run without a user has none of.
-FACT_TOOLS = (REMEMBER_TOOL, CORRECT_TOOL, RETRACT_TOOL)
+__all__ = ["FACT_TOOLS", "RECALL_TOOL", "ToolCaller", "memory_tool_schemas"]
 
 #: How many past turns a model is shown, and how much of each.
 _HITS = 5
 _HIT_CHARS = 800
 
-#: In the order in which they are offered.
-TOOLS = (LOAD_TOOL, SEARCH_TOOL, RECALL_TOOL, *FACT_TOOLS)
 #: How many facts are listed where a call names none of them exactly, and how alike they have to be to what it says.
 _CHOICES, _ALIKE = 5, 0.5
 #: How much of an id a model is shown, and has to give: the whole of one takes as many tokens as a fact.
@@ -43,12 +43,12 @@ _GIVEN_CHARS = 200
 
 def memory_tool_schemas(language: Language) -> dict[str, dict[str, Any]]:
     """The JSON schemas of the tools, by name, in the order in which they are offered."""
-    return {name: tool_schema(name, language) for name in TOOLS}
+    return {name: tool_schema(name, language) for name in MEMORY_TOOLS}
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCaller:
-    """The run whose model calls a tool."""
+    """The run whose model calls one of `tool_schemas(facts=True)`: `answer` has the text for it."""
 
     memory: Memory
     chat: Conversation
@@ -62,7 +62,7 @@ class ToolCaller:
         """The text for the model; raises `PagefileError` if the memory refuses the call."""
         if tool == RECALL_TOOL:
             return await self._recalled(_text_of(arguments, "query"))
-        if tool == REMEMBER_TOOL:
+        if tool == SAVE_TOOL:
             return await self._remembered(_text_of(arguments, "text"), arguments.get("category"))
         if tool == CORRECT_TOOL:
             return await self._corrected(_text_of(arguments, "fact"), _text_of(arguments, "text"))
@@ -72,7 +72,7 @@ class ToolCaller:
 
     async def refused(self, tool: str, error: PagefileError) -> str:
         """What the model reads if the memory refused its call."""
-        name = "not_remembered" if tool in {REMEMBER_TOOL, CORRECT_TOOL} else "refused"
+        name = "not_remembered" if tool in {SAVE_TOOL, CORRECT_TOOL} else "refused"
         return (await self.wording()).answers[name].format(tool=tool, reason=error)
 
     async def wording(self) -> Wording:

@@ -1,0 +1,117 @@
+"""Clients that send half a request keep nobody out."""
+
+import contextlib
+import socket
+from urllib.parse import urlsplit
+
+import anyio
+import httpx
+import pytest
+
+from pagefile import Settings
+from pagefile.service import connections, request_guard
+from pagefile.service.connections import BoundedProtocol
+from pagefile.settings import EmbedderSettings
+
+from .http_server import listening_async
+from .http_serving import serving
+
+pytestmark = pytest.mark.anyio
+
+PLAIN = Settings(url="memory://", embedder=EmbedderSettings(name="none"))
+HALF = b"POST /v1/turns HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
+
+
+def begun(url, content=HALF):
+    place = urlsplit(url)
+    one = socket.create_connection((place.hostname, place.port), timeout=10)
+    one.sendall(content)
+    return one
+
+
+def ended(connection):
+    """Whether the service closes the connection within ten seconds."""
+    with connection, contextlib.suppress(ConnectionResetError):
+        while connection.recv(1000):
+            pass
+    return True
+
+
+@pytest.fixture
+async def url(monkeypatch):
+    monkeypatch.setattr(connections, "HEADER_TIMEOUT_S", 0.3)
+    async with listening_async(PLAIN, http=BoundedProtocol) as url:
+        yield url
+
+
+async def test_a_header_that_does_not_end_is_cut_off(url):
+    assert await anyio.to_thread.run_sync(lambda: ended(begun(url)))
+
+
+async def test_a_second_header_that_does_not_end_is_cut_off(url):
+    """Also after a whole request on the same connection."""
+    whole = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    assert await anyio.to_thread.run_sync(lambda: ended(begun(url, whole + HALF)))
+
+
+async def test_a_request_that_takes_long_is_not(url):
+    """Only its header has to arrive in time."""
+    async with httpx.AsyncClient(base_url=url) as client:
+        for _ in range(2):
+            assert (await client.get("/healthz")).is_success
+            await anyio.sleep(0.5)
+
+
+async def test_the_longest_waiting_makes_room(url, monkeypatch):
+    """When there are as many connections as there may be, one without a whole header goes."""
+    monkeypatch.setattr(connections, "most_connections", lambda: 5)
+    monkeypatch.setattr(connections, "HEADER_TIMEOUT_S", 60)
+    half = await anyio.to_thread.run_sync(lambda: [begun(url) for _ in range(8)])
+    async with httpx.AsyncClient(base_url=url) as client:
+        assert (await client.get("/healthz")).is_success
+    for one in half:
+        one.close()
+
+
+async def test_a_body_that_does_not_end_is_refused(monkeypatch):
+    monkeypatch.setattr(request_guard, "_BODY_S", 0.2)
+
+    async def slow():
+        yield b'{"conversation_id": "c", '
+        await anyio.sleep(5)
+        yield b'"user": "x"}'
+
+    async with serving(PLAIN) as client:
+        answer = await client.post("/v1/turns", content=slow(), headers={"Content-Type": "application/json"})
+    assert (408, "body-too-slow") == (answer.status_code, answer.json()["code"])
+
+
+MANY = {
+    "numbers": b'{"conversation_id":"c","user":"x","metadata":{"a":[' + b"1," * 60_000 + b"1]}}",
+    "unknown keys": b'{"conversation_id":"c",'
+    + b",".join(b'"k%d":1' % number for number in range(30_000))
+    + b"}",
+    "steps": b'{"conversation_id":"c","user":"x","steps":['
+    + b",".join([b'{"tool":"t","result":"r"}'] * 20_000)
+    + b"]}",
+}
+
+
+@pytest.mark.parametrize("body", MANY)
+async def test_a_body_of_too_many_values_is_not_read(body):
+    async with serving(PLAIN) as client:
+        answer = await client.post(
+            "/v1/turns", content=MANY[body], headers={"Content-Type": "application/json"}
+        )
+    assert (413, "body-too-large") == (answer.status_code, answer.json()["code"])
+    assert "50,000" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("path", ["/v1/facts/import", "/v1/context", "/mem0/v3/memories/add/"])
+async def test_every_face_refuses_too_many_values(path):
+    """The compatible APIs, too."""
+    body = b'{"user_id":"u","memory":{"facts":[' + b"1," * 60_000 + b"1]}}"
+    async with serving(PLAIN) as client:
+        answer = await client.post(path, content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code in {400, 413, 422}
+    assert "50,000" in answer.text

@@ -1,0 +1,52 @@
+"""Which messages are shown facts at all, with vectors and by words alone."""
+
+import numpy as np
+import pytest
+
+from pagefile.text.fact_relevance import Message, Relevance
+
+SMALL_TALK = ["Thanks, that's clear.", "谢啦，懂了", "Lovely weather today!", "哈哈，太逗了"]
+SELF_CONTAINED = [
+    "Translate 'good luck' into Italian.",
+    "Why do cats purr?",
+    "写一首关于秋雨的诗",
+    "婚纱为什么是白色的？",
+]
+PERSONAL = ["Which antibiotics should I avoid?", "What can we cook tonight?", "我几点下班？", "帮我安排周末"]
+
+
+def shown(message: str, relevance: float, *, words: float = 0.0, by_words: bool = False) -> bool:
+    found = Relevance.of(
+        np.array([relevance, 0.0]), (), Message.of(message), np.array([words, 0.0]), by_words=by_words
+    )
+    assert found.is_open or not found.values.any()
+    return bool(found.values[0])
+
+
+@pytest.mark.parametrize("message", SMALL_TALK + SELF_CONTAINED)
+def test_what_seldom_needs_a_fact_gets_one_only_if_it_is_clearly_meant(message):
+    assert not shown(message, 0.25)
+    assert shown(message, 0.5)
+
+
+@pytest.mark.parametrize("message", SMALL_TALK + SELF_CONTAINED)
+def test_the_same_without_vectors(message):
+    """Until the encoder is loaded, words decide: small talk must not be shown more because of that."""
+    assert not shown(message, 0.25, by_words=True)
+
+
+@pytest.mark.parametrize("message", PERSONAL)
+@pytest.mark.parametrize("by_words", [False, True])
+def test_a_question_about_oneself_is_shown_what_is_a_little_relevant(message, by_words):
+    assert shown(message, 0.25, by_words=by_words)
+
+
+@pytest.mark.parametrize("message", ["the cat's medication", "猫的药"])
+def test_a_noun_phrase_needs_words_in_common(message):
+    assert not shown(message, 0.25)
+    assert shown(message, 0.25, words=0.1)
+
+
+@pytest.mark.parametrize("message", ["能吃什么", "哪种药不能吃", "what can be eaten there"])
+def test_a_question_needs_no_mark(message):
+    assert Message.of(message).asks
