@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from pagefile.shapes.skeleton import as_object
+from pagefile.text.json_size import has_many_values
 
 _END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 #: The longest.
@@ -77,6 +78,11 @@ def object_of(text: str | bytes) -> dict[str, Any] | None:
         return as_object(json.loads(text))
     except (ValueError, RecursionError):
         return None
+
+
+def request_object(raw: bytes) -> dict[str, Any] | None:
+    """The JSON object in a request; None also for far too many values, which are for the provider to judge."""
+    return None if has_many_values(raw) else object_of(raw)
 
 
 def encoded(data: Mapping[str, Any], name: str = "") -> bytes:

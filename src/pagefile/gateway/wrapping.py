@@ -17,7 +17,7 @@ from pagefile.gateway import ADAPTERS, identity
 from pagefile.gateway.carrying import Head, carry, carry_blocking
 from pagefile.gateway.conversations import Who
 from pagefile.gateway.session import Call, Gateway, Mode
-from pagefile.gateway.sse import object_of
+from pagefile.gateway.sse import request_object
 from pagefile.integrations.fail_open import FailOpen
 
 C = TypeVar("C")
@@ -85,7 +85,7 @@ class _Session:
         """What memory has to do with a request; None if it only passes."""
         path = request.url.path
         adapter = next((one for end, one in ADAPTERS.items() if path.endswith(end)), None)
-        body = object_of(raw) if adapter is not None and request.method == "POST" else None
+        body = request_object(raw) if adapter is not None and request.method == "POST" else None
         if adapter is None or body is None:
             return None
         given = identity.who(request.headers, body, tenant=self.who.tenant, user=None, default=None)

@@ -28,7 +28,7 @@ from pagefile.gateway import ADAPTERS, identity
 from pagefile.gateway.carrying import Head, carry
 from pagefile.gateway.prices import read_prices
 from pagefile.gateway.session import Call, Gateway, Mode
-from pagefile.gateway.sse import dumped, object_of
+from pagefile.gateway.sse import dumped, request_object
 from pagefile.inspector.traffic import Traffic
 from pagefile.integrations.fail_open import FailOpen
 from pagefile.lru import Lru
@@ -40,7 +40,6 @@ from pagefile.service.vendor_paths import is_vendors
 from pagefile.settings import GatewaySettings, Settings
 from pagefile.shapes.skeleton import as_object
 from pagefile.stores.key_secrets import is_key
-from pagefile.text.json_size import has_many_values
 
 #: Hop-by-hop headers, those that a proxy writes itself, and cookies: they are this host's, and the inspector's is a key.
 _HOP = frozenset(
@@ -231,9 +230,7 @@ class _Carried:
         """What memory has to do with the request; None if it only passes."""
         request = self.request
         adapter = ADAPTERS.get(request.scope["path"].removeprefix("/v1"))
-        # One with far too many values passes as it came: reading it would hold up everybody.
-        reads = adapter is not None and request.method == "POST" and not has_many_values(raw)
-        body = object_of(raw) if reads else None
+        body = request_object(raw) if adapter is not None and request.method == "POST" else None
         if adapter is None or body is None:
             return None
         principal = principal_of(request)
