@@ -1,6 +1,8 @@
 """The hooks of coding agents: what they record, what they bring, and that they cost nothing where there is no service."""
 
 import ast
+import io
+import json
 import socket
 import sys
 
@@ -8,7 +10,7 @@ import httpx
 import pytest
 
 from pagefile import Settings
-from pagefile.agents.hook import DEADLINE_S, request_body
+from pagefile.agents.hook import DEADLINE_S, main, request_body
 from pagefile.client import BlockingClient
 from tests.acceptance.http_server import listening
 
@@ -133,3 +135,14 @@ def test_an_input_that_is_too_large_is_not_sent():
 def test_a_hook_needs_a_project(service):
     answer = httpx.post(f"{service}/agents/hook", json={"conversation_id": "s", "input": {}})
     assert 422 == answer.status_code
+
+
+def test_every_character_reaches_the_agent_in_any_locale(service, monkeypatch):
+    """Terminals of Windows have an encoding without most of them."""
+    said_in(service, "s1", ("The project's sign is 📎 记忆.", "Noted."))
+    told = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(told, encoding="cp1252", write_through=True))
+    asked = json.dumps({"session_id": "s2", **prompt("What is the project's sign?")}).encode()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(asked)))
+    main([service, "claude", "/srv/shop", "30"])
+    assert "📎 记忆" in context_of(json.loads(told.getvalue()))

@@ -9,16 +9,27 @@ from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from pagefile.agents import hook
-from pagefile.agents.config_files import Change, json_change, text_change, with_entry, without_entry
+from pagefile.agents.config_files import (
+    Change,
+    json_change,
+    refused,
+    text_change,
+    with_entry,
+    without_entry,
+)
 from pagefile.agents.mcp_clients import SERVER
+from pagefile.errors import InvalidArgumentError
 from pagefile.integrations.projects import project_user
 from pagefile.shapes.skeleton import as_list, as_object
 
 AgentName = Literal["claude", "codex", "opencode"]
 
 _HOOK = str(Path(hook.__file__).resolve())
+#: How its path ends in every installation.
+_SCRIPT = str(Path(*Path(_HOOK).parts[-3:]))
 #: What an agent waits for a hook at most, in seconds; ours ends long before.
 _TIMEOUT_S = 5
 
@@ -31,30 +42,76 @@ class CodingAgent:
     changes: Callable[["CodingAgent", Path, str, Sequence[str]], list[Change]]
     taken_back: Callable[["CodingAgent", Path], list[Change]]
 
-    def with_hooks(self, settings: Mapping[str, Any], command: str) -> dict[str, Any]:
+    def with_hooks(self, settings: Mapping[str, Any], command: str, path: Path = Path()) -> dict[str, Any]:
         """The settings with our hooks behind those that are there."""
-        hooks = dict(as_object(settings.get("hooks")) or {})
+        hooks = dict(_object_at(settings, "hooks", path))
         entry = {"hooks": [{"type": "command", "command": command, "timeout": _TIMEOUT_S}]}
         for event, matcher in self.events.items():
-            others = [one for one in as_list(hooks.get(event)) or () if not _is_ours(one)]
+            others = _others(_list_at(hooks, event, path))
             hooks[event] = [*others, {**({"matcher": matcher} if matcher else {}), **entry}]
         return {**settings, "hooks": hooks}
 
     def without_hooks(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The settings without our hooks."""
-        hooks = dict(as_object(settings.get("hooks")) or {})
-        for event in list(hooks):
-            others = [one for one in as_list(hooks[event]) or () if not _is_ours(one)]
-            hooks = (
-                {**hooks, event: others} if others else {name: hooks[name] for name in hooks if name != event}
-            )
+        hooks = as_object(settings.get("hooks"))
+        if hooks is None:
+            return dict(settings)
+        left = {name: _others(held) if (held := as_list(one)) else one for name, one in hooks.items()}
+        left = {name: one for name, one in left.items() if one or not hooks[name]}
         rest = {name: value for name, value in settings.items() if name != "hooks"}
-        return {**rest, "hooks": hooks} if hooks else rest
+        return {**rest, "hooks": left} if left or not hooks else rest
 
 
-def _is_ours(entry: object) -> bool:
-    inner = as_list((as_object(entry) or {}).get("hooks")) or ()
-    return any(_HOOK in str((as_object(one) or {}).get("command")) for one in inner)
+def _object_at(settings: Mapping[str, Any], name: str, path: Path) -> Mapping[str, Any]:
+    """What is there, or nothing; something of another shape is never overwritten."""
+    held = settings.get(name)
+    found = {} if held is None else as_object(held)
+    return refused(path, name) if found is None else found
+
+
+def _list_at(settings: Mapping[str, Any], name: str, path: Path) -> Sequence[Any]:
+    held = settings.get(name)
+    found = [] if held is None else as_list(held)
+    return refused(path, name) if found is None else found
+
+
+def _others(entries: Sequence[Any]) -> list[Any]:
+    """The entries without our hooks; those beside them in an entry stay."""
+    kept: list[Any] = []
+    for entry in entries:
+        fields = as_object(entry) or {}
+        inner = as_list(fields.get("hooks")) or ()
+        others = [one for one in inner if not _is_ours(one)]
+        if len(others) == len(inner):
+            kept.append(entry)
+        elif others:
+            kept.append({**fields, "hooks": others})
+    return kept
+
+
+def _is_ours(one: object) -> bool:
+    """Whether a hook is ours, of whichever installation: Python may have been replaced since."""
+    return _SCRIPT in str((as_object(one) or {}).get("command"))
+
+
+def local_address(host: str, port: int) -> str:
+    """Where a service that listens here is asked; one that listens on all addresses, at the local one."""
+    here = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)  # noqa: S104 - read, not bound
+    return f"http://[{here}]:{port}" if ":" in here else f"http://{here}:{port}"
+
+
+def service_address(url: str) -> str:
+    """The address of a service as hooks ask it: they speak HTTP without TLS, and know no path."""
+    try:
+        found = urlsplit(url)
+        host, port = found.hostname, found.port
+    except ValueError as error:
+        raise InvalidArgumentError(f"{url!r} is not the URL of a service: {error}.") from error
+    if found.scheme != "http" or not host or found.path.strip("/") or found.query or found.username:
+        raise InvalidArgumentError(
+            f"{url!r} is not a URL that hooks can ask: give http://HOST:PORT, without a path, of the service or of a proxy to it."
+        )
+    return local_address(host, port or 80)
 
 
 def hook_command(url: str, agent: AgentName, project: Path, deadline: Sequence[str]) -> str:
@@ -74,12 +131,12 @@ def _claude_changes(agent: CodingAgent, project: Path, url: str, deadline: Seque
     command = hook_command(url, "claude", project, deadline)
 
     def settings(found: dict[str, Any]) -> dict[str, Any]:
-        found = agent.with_hooks(found, command)
+        found = agent.with_hooks(found, command, own)
         for name, value in _OUTPUT_LIMITS.items():
             # One's own limits stay.
             if name not in (as_object(found.get("env")) or {}):
                 found = with_entry(found, ("env", name), value, own)
-        allowed = [*(as_list(found.get(_ALLOWED)) or ())]
+        allowed = [*_list_at(found, _ALLOWED, own)]
         return {**found, _ALLOWED: allowed if SERVER in allowed else [*allowed, SERVER]}
 
     server = {
@@ -99,7 +156,10 @@ def _claude_taken_back(agent: CodingAgent, project: Path) -> list[Change]:
         for name, value in _OUTPUT_LIMITS.items():
             if (as_object(found.get("env")) or {}).get(name) == value:
                 found = without_entry(found, ("env", name))
-        allowed = [one for one in as_list(found.get(_ALLOWED)) or () if one != SERVER]
+        held = as_list(found.get(_ALLOWED)) or ()
+        if SERVER not in held:
+            return found
+        allowed = [one for one in held if one != SERVER]
         rest = {name: value for name, value in found.items() if name != _ALLOWED}
         return {**rest, _ALLOWED: allowed} if allowed else rest
 
@@ -109,10 +169,11 @@ def _claude_taken_back(agent: CodingAgent, project: Path) -> list[Change]:
     ]
 
 
-def plugin_files(url: str, db: str) -> dict[str, str]:
+def plugin_files(url: str, db: str, deadline_s: float | None = None) -> dict[str, str]:
     """A plug-in folder for Claude Code, by the paths in it: hooks, the MCP server and a skill, for every project, each apart."""
     # The folder in which a session began: that of its input changes as it goes on.
     command = shlex.join([sys.executable, "-I", "-S", _HOOK, url, "claude"]) + ' "$CLAUDE_PROJECT_DIR"'
+    command += "".join(f" {one}" for one in _deadline(deadline_s))
     about = {
         "name": SERVER,
         "version": version("pagefile"),
@@ -141,8 +202,8 @@ def _codex_file(project: Path) -> Path:
 
 
 def _codex_changes(agent: CodingAgent, project: Path, url: str, deadline: Sequence[str]) -> list[Change]:
-    command = hook_command(url, "codex", project, deadline)
-    return [json_change(_codex_file(project), lambda found: agent.with_hooks(found, command))]
+    command, path = hook_command(url, "codex", project, deadline), _codex_file(project)
+    return [json_change(path, lambda found: agent.with_hooks(found, command, path))]
 
 
 def _codex_taken_back(agent: CodingAgent, project: Path) -> list[Change]:
@@ -159,14 +220,16 @@ def _opencode_changes(agent: CodingAgent, project: Path, url: str, deadline: Seq
     settings = {"url": url.rstrip("/"), "project": str(project), "deadline_ms": round(deadline_s * 1000)}
     template = files("pagefile.agents").joinpath("opencode_plugin.js").read_text(encoding="utf-8")
     plugin = template.replace("{/* settings */}", json.dumps(settings, ensure_ascii=False))
-    own, shared = _opencode_plugin(project), project / "opencode.json"
+    own, shared = text_change(_opencode_plugin(project), plugin), project / "opencode.json"
+    if own.before is not None and own.before.partition("\n")[0] != plugin.partition("\n")[0]:
+        refused(own.path, "plug-in")
     server = {
         "type": "remote",
         "url": f"{url.rstrip('/')}/mcp",
         "headers": {"X-Pagefile-User": project_user(project)},
     }
     return [
-        text_change(own, plugin),
+        own,
         json_change(shared, lambda found: with_entry(found, ("mcp", SERVER), server, shared)),
     ]
 
@@ -194,7 +257,11 @@ AGENTS: Mapping[str, CodingAgent] = {
 def wrapped(agent: AgentName, project: Path, url: str, deadline_s: float | None = None) -> Sequence[Change]:
     """The changes that put Pagefile into an agent's settings of a project."""
     known = AGENTS[agent]
-    return known.changes(known, project, url, () if deadline_s is None else (f"{deadline_s:g}",))
+    return known.changes(known, project, url, _deadline(deadline_s))
+
+
+def _deadline(seconds: float | None) -> tuple[str, ...]:
+    return () if seconds is None else (f"{seconds:g}",)
 
 
 def unwrapped(agent: AgentName, project: Path) -> Sequence[Change]:

@@ -3,12 +3,13 @@
 import json
 import os
 import re
+import stat
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from pagefile.errors import ConflictError, TransferError
 from pagefile.shapes.skeleton import as_object
@@ -42,24 +43,37 @@ class Change:
 
     def make(self) -> None:
         """Write the file; a copy of what was there before the first change stays beside it."""
+        try:
+            self._make()
+        except OSError as error:
+            raise TransferError(f"Cannot change {str(self.path)!r}: {error}.") from error
+
+    def _make(self) -> None:
+        if self.before is not None and not _target(self.path).stat().st_mode & stat.S_IWUSR:
+            raise PermissionError("it is read-only")
         if self.after is None:
-            self.path.unlink(missing_ok=True)
+            _target(self.path).unlink(missing_ok=True)
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
         if self.before is not None and self.before != self.after and not self.backup.exists():
             _write(self.backup, self.before)
         _write(self.path, self.after)
 
-    def take_back(self) -> None:
-        """Write the file, and remove the copy: if nothing else changed since, the file is again what it was, byte for byte."""
+    def take_back(self, root: Path) -> None:
+        """Write the file, and remove the copy: if nothing else changed since, the file is again what it was, byte for byte.
+
+        Where no file is left, folders below the root (a home, a project) that hold nothing go with it.
+        """
         was = _text(self.backup)
         restored = was if was is not None and _says_the_same(self.path, was, self.after) else self.after
         Change(self.path, self.before, restored).make()
         self.backup.unlink(missing_ok=True)
+        if restored is None:
+            _remove_empty_folders(self.path.parent, root)
 
 
 def json_change(path: Path, edit: Edit) -> Change:
-    """The change of a JSON file; an object that is empty afterwards, and was not there before, leaves no file."""
+    """The change of a JSON file; an object that is empty afterwards leaves no file."""
     before = _text(path)
     found = _parsed(path, before)
     after = edit(json.loads(json.dumps(found)))
@@ -76,21 +90,38 @@ def text_change(path: Path, text: str | None) -> Change:
 def toml_change(path: Path, table: str, lines: str | None) -> Change:
     """The change of a TOML file that adds a table, or with None removes it; everything else stays as it is written."""
     before = _text(path)
-    try:
-        tomllib.loads(before or "")
-    except tomllib.TOMLDecodeError as error:
-        raise TransferError(f"{str(path)!r} is not TOML, so it is left as it is: {error}.") from error
-    # Up to the next table, or to the end.
-    block = re.compile(rf"\n?^\[{re.escape(table)}\]$\n(?:(?!\[).*\n?)*", re.MULTILINE)
-    without = block.sub("", before or "")
+    held = _at(_toml(path, before), table.split("."))
+    own = "" if before is None else before.replace("\r\n", "\n")
     if lines is None:
-        return Change(path, before, without if without.strip() else None)
-    if without != (before or ""):
-        same = f"[{table}]\n{lines}\n" in (before or "")
-        return Change(path, before, before) if same else _refused(path, table)
-    gap = "\n" if without else ""
-    end = "" if without.endswith("\n") or not without else "\n"
-    return Change(path, before, f"{without}{end}{gap}[{table}]\n{lines}\n")
+        # Up to a comment, the next table or the end; tables inside it as well.
+        block = re.compile(rf"\n?^\[{re.escape(table)}[.\]].*$\n?(?:(?![\[#]).*\n?)*", re.MULTILINE)
+        changed = block.sub("", own) if held is not None else own
+        left = None
+    elif held is None:
+        gap, end = "\n" if own else "", "" if own.endswith("\n") or not own else "\n"
+        changed = f"{own}{end}{gap}[{table}]\n{lines}\n"
+        left = tomllib.loads(lines)
+    elif held == tomllib.loads(lines):
+        return Change(path, before, before)
+    else:
+        refused(path, table)
+    if _at(_toml(path, changed), table.split(".")) != left:
+        raise TransferError(f"{str(path)!r} has {table!r} in a way of its own: change it by hand.")
+    after = changed.replace("\n", "\r\n") if "\r\n" in (before or "") else changed
+    return Change(path, before, after if after.strip() else None)
+
+
+def _toml(path: Path, text: str | None) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text or "")
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise TransferError(f"{str(path)!r} is not TOML, so it is left as it is: {error}.") from error
+
+
+def _at(settings: object, place: Sequence[str]) -> object:
+    for name in place:
+        settings = (as_object(settings) or {}).get(name)
+    return settings
 
 
 def with_entry(settings: Mapping[str, Any], place: tuple[str, ...], value: Any, path: Path) -> dict[str, Any]:
@@ -99,12 +130,12 @@ def with_entry(settings: Mapping[str, Any], place: tuple[str, ...], value: Any, 
     held = settings.get(name)
     if not inner:
         if held is not None and held != value:
-            _refused(path, ".".join(place))
+            refused(path, ".".join(place))
         return {**settings, name: value}
     below = as_object(held) if held is not None else {}
     if below is None:
-        _refused(path, name)
-    return {**settings, name: with_entry(below or {}, tuple(inner), value, path)}
+        refused(path, name)
+    return {**settings, name: with_entry(below, tuple(inner), value, path)}
 
 
 def without_entry(settings: Mapping[str, Any], place: tuple[str, ...]) -> dict[str, Any]:
@@ -118,7 +149,7 @@ def without_entry(settings: Mapping[str, Any], place: tuple[str, ...]) -> dict[s
     return {key: left if key == name else value for key, value in settings.items()} if left else rest
 
 
-def _refused(path: Path, what: str) -> Any:
+def refused(path: Path, what: str) -> NoReturn:
     raise ConflictError(
         f"{str(path)!r} has a {what!r} of its own, which is not overwritten: uninstall it first, or remove it by hand."
     )
@@ -126,7 +157,8 @@ def _refused(path: Path, what: str) -> Any:
 
 def _text(path: Path) -> str | None:
     try:
-        return path.read_text(encoding="utf-8")
+        # As it is: the ends of lines are given back as well.
+        return path.read_bytes().decode("utf-8")
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
@@ -154,24 +186,35 @@ def _dumped(value: Mapping[str, Any], like: str | None) -> str:
 
 
 def _says_the_same(path: Path, one: str, other: str | None) -> bool:
-    if other is None:
-        return not one.strip()
     if path.suffix == ".json":
         return _filled(_parsed(path, one)) == _filled(_parsed(path, other))
-    return one.strip() == other.strip()
+    return one.split() == (other or "").split()
 
 
-def _filled(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings without objects that hold nothing."""
-    return {name: value for name, value in settings.items() if value != {}}
+def _filled(value: Any) -> Any:
+    """The value without objects and lists that hold nothing."""
+    if (fields := as_object(value)) is not None:
+        held = {name: _filled(one) for name, one in fields.items()}
+        return {name: one for name, one in held.items() if one not in ({}, [])}
+    return value
+
+
+def _target(path: Path) -> Path:
+    """The file itself, where the path is a link to it."""
+    return path.resolve() if path.is_symlink() else path
 
 
 def _write(path: Path, text: str) -> None:
     """All or nothing: the other program may read it at any time. The file keeps its permissions."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    target = path.resolve() if path.is_symlink() else path
-    beside = target.with_name(beside.name)
-    beside.write_text(text, encoding="utf-8")
+    target = _target(path)
+    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    beside.write_bytes(text.encode("utf-8"))
     if target.exists():
         beside.chmod(target.stat().st_mode & 0o777)
     beside.replace(target)
+
+
+def _remove_empty_folders(folder: Path, root: Path) -> None:
+    while root in folder.parents and not any(folder.iterdir()):
+        folder.rmdir()
+        folder = folder.parent

@@ -27,7 +27,7 @@ def request_body(raw: bytes, agent: str, project: str) -> bytes:
     return json.dumps(body).encode()
 
 
-def answered(url: str, body: bytes, key: str | None, end: float) -> str:
+def answered(url: str, body: bytes, key: str | None, end: float) -> bytes:
     """What the service answers; empty where it says nothing."""
     host, _, port = url.partition("://")[2].strip("/").rpartition(":")
     head = [
@@ -43,10 +43,11 @@ def answered(url: str, body: bytes, key: str | None, end: float) -> str:
         received = b""
         while piece := connection.recv(1 << 16):
             received += piece
+            if time.monotonic() > end:
+                return b""
             connection.settimeout(left(end))
     top, _, text = received.partition(b"\r\n\r\n")
-    said = text.decode() if top.startswith(b"HTTP/1.1 200") else ""
-    return "" if said == "{}" else said
+    return b"" if text == b"{}" or not top.startswith(b"HTTP/1.1 200") else text
 
 
 def left(end: float) -> float:
@@ -59,7 +60,8 @@ def main(arguments: list[str]) -> None:
         end = time.monotonic() + (float(deadline[0]) if deadline else DEADLINE_S)
         body = request_body(sys.stdin.buffer.read(MAX_BYTES + 1), agent, project)
         if body:
-            sys.stdout.write(answered(url, body, os.environ.get("PAGEFILE_KEY"), end))
+            # As bytes: not every terminal's encoding has all characters.
+            sys.stdout.buffer.write(answered(url, body, os.environ.get("PAGEFILE_KEY"), end))
     except Exception:  # noqa: S110 - whatever it is, the agent must go on
         pass
 

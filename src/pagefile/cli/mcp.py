@@ -1,5 +1,6 @@
 """`mcp`: this memory for clients of the Model Context Protocol."""
 
+import shlex
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -118,7 +119,7 @@ _Project = Annotated[
 def install(cli: Invocation, client: _Client, *, project: _Project = None, yes: Yes = False) -> None:
     """Add the server to a client's settings: shows the change, keeps a copy of the file, and never overwrites an entry."""
     known = CLIENTS[client]
-    whose = () if project is None else ("--project", str(project.resolve()))
+    whose = _in(project)
     path = known.path(Path.home(), project)
     database = database_url(cli)
     change = known.installed(path, server_command(database, *whose))
@@ -129,7 +130,8 @@ def install(cli: Invocation, client: _Client, *, project: _Project = None, yes: 
     if not yes:
         confirm(f"change {path}", otherwise="nothing was changed")
     change.make()
-    say(f"\nDone. Start {known.title} again. `pagefile mcp uninstall {client}` takes it back.")
+    back = shlex.join(["pagefile", "mcp", "uninstall", client, *_in(project)])
+    say(f"\nDone. Start {known.title} again. `{back}` takes it back.")
 
 
 @command(app, "uninstall", tenant=False, json=False)
@@ -143,5 +145,9 @@ def uninstall(cli: Invocation, client: _Client, *, project: _Project = None, yes
     say(change.diff())
     if not yes:
         confirm(f"change {change.path}", otherwise="nothing was changed")
-    change.take_back()
+    change.take_back(Path.home() if project is None else project)
     say("\nDone.")
+
+
+def _in(project: Path | None) -> tuple[str, ...]:
+    return () if project is None else ("--project", str(project.resolve()))

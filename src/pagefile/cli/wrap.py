@@ -1,12 +1,21 @@
 """`wrap` and `unwrap`: memory for a coding agent in a project, through the agent's own hooks."""
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 from typer import Argument, BadParameter, Option
 
-from pagefile.agents.coding_agents import AGENTS, AgentName, plugin_files, unwrapped, wrapped
+from pagefile.agents.coding_agents import (
+    AGENTS,
+    AgentName,
+    local_address,
+    plugin_files,
+    service_address,
+    unwrapped,
+    wrapped,
+)
 from pagefile.agents.config_files import Change
 from pagefile.cli.invocation import Invocation, command, confirm, database_url
 from pagefile.cli.options import Yes
@@ -40,17 +49,20 @@ def wrap(
     The hooks ask the service (`pagefile serve`). Where it does not run, they do nothing.
     """
     service = cli.settings.service
-    address = url or f"http://{service.host}:{service.port}"
+    address = service_address(url) if url else local_address(service.host, service.port)
     if plugin is not None:
-        _write_plugin(cli, agent, plugin, address)
+        _write_plugin(cli, agent, plugin, plugin_files(address, database_url(cli), deadline))
         return
     changes = wrapped(agent, project.resolve(), address, deadline)
     if not _shown(changes, f"{AGENTS[agent].title} is set up here already.", yes=yes):
         return
     for change in changes:
         change.make()
+    # From the project itself, it needs no name.
+    elsewhere = () if project == Path() else ("--project", str(project.resolve()))
+    back = shlex.join(["pagefile", "unwrap", agent, *elsewhere])
     say(
-        f"\nDone. Start `pagefile serve`, then {AGENTS[agent].title} in {project.resolve()}. `pagefile unwrap {agent}` takes it back."
+        f"\nDone. Start `pagefile serve`, then {AGENTS[agent].title} in {project.resolve()}. `{back}` takes it back."
     )
     if agent == "codex":
         say("Codex asks once whether the project and its hooks are trusted (/hooks).")
@@ -63,16 +75,16 @@ def unwrap(cli: Invocation, agent: _Agent, *, project: _Project = Path(), yes: Y
     if not _shown(changes, f"{AGENTS[agent].title} is not set up here.", yes=yes):
         return
     for change in changes:
-        change.take_back()
+        change.take_back(project.resolve())
     say("\nDone.")
 
 
-def _write_plugin(cli: Invocation, agent: AgentName, folder: Path, url: str) -> None:
+def _write_plugin(cli: Invocation, agent: AgentName, folder: Path, texts: Mapping[str, str]) -> None:
     if agent != "claude":
         raise BadParameter("only Claude Code takes a plug-in folder")
     if folder.exists() and any(folder.iterdir()):
         raise BadParameter(f"{folder} is not empty: name a new folder")
-    for name, text in plugin_files(url, database_url(cli)).items():
+    for name, text in texts.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
     say(f"Done. Start `pagefile serve --db {database_url(cli)}`, then `claude --plugin-dir {folder}`.")
