@@ -1,17 +1,22 @@
 """The proxy before another server: bulky results are paged out, everything else passes."""
 
 import json
+from contextlib import asynccontextmanager
 
 import anyio
 import mcp_types as types
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mcp.shared.memory import create_client_server_memory_streams
+from mcp.shared.message import SessionMessage
 
 from pagefile import Memory
 from pagefile.errors import StoreUnavailableError
+from pagefile.integrations.fail_open import FailOpen
 from pagefile.mcp.calling import Caller
 from pagefile.mcp.paging import Pager
+from pagefile.mcp.proxy import Proxy
 from pagefile.tiers.archive import Archive
 from tests.waiting import until
 
@@ -152,3 +157,84 @@ def test_a_result_of_any_shape_passes_or_is_paged_out(result, arguments):
     shown = anyio.run(tried)
     json.dumps(shown)
     assert set(shown) - {"content"} <= set(result)
+
+
+@asynccontextmanager
+async def between(memory):
+    """The streams of a client and of a server, with the proxy in between, for messages that no client of the SDK sends."""
+    proxy = Proxy(Caller(memory, USER), FailOpen(memory, "mcp"), 200)
+    async with (
+        create_client_server_memory_streams() as (client, before),
+        create_client_server_memory_streams() as (behind, server),
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(proxy.run, before, behind)
+        with anyio.fail_after(10):
+            yield client, server
+        tasks.cancel_scope.cancel()
+
+
+def request(number, method, **params):
+    return SessionMessage(types.JSONRPCRequest(jsonrpc="2.0", id=number, method=method, params=params))
+
+
+def unreadable(text):
+    """What a transport of the SDK hands on for a line that it cannot read."""
+    with pytest.raises(ValueError) as raised:
+        types.jsonrpc_message_adapter.validate_json(text, by_name=False)
+    return raised.value
+
+
+async def test_half_a_character_costs_no_answer(memory):
+    """JavaScript cuts texts within characters, and sends what is left: the client would wait for ever."""
+    async with between(memory) as ((received, sent), (asked, answers)):
+        await sent.send(request(1, "tools/call", name="rows", arguments={}))
+        await asked.receive()
+        half = '{"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "cut \\ud83d"}]}}'
+        await answers.send(unreadable(half))
+        got = (await received.receive()).message
+    assert "cut \ufffd" == got.result["content"][0]["text"]
+
+
+async def test_a_line_that_is_not_a_message_is_left_out(memory):
+    async with between(memory) as ((received, sent), (asked, answers)):
+        await answers.send(unreadable("Server is running"))
+        await answers.send(unreadable("[" * 100_000))
+        await sent.send(request(1, "ping"))
+        await asked.receive()
+        await answers.send(SessionMessage(types.JSONRPCResponse(jsonrpc="2.0", id=1, result={})))
+        assert 1 == (await received.receive()).message.id
+
+
+async def test_what_a_server_leaves_open_when_it_ends_is_answered(memory):
+    async with between(memory) as ((received, sent), (asked, answers)):
+        note = types.JSONRPCNotification(
+            jsonrpc="2.0", method="notifications/cancelled", params={"requestId": 3}
+        )
+        for message in (
+            request(1, "resources/read", uri="x://y"),
+            request(2, "tools/call", name="rows", arguments={}),
+            request(3, "tools/call", name="rows", arguments={}),
+            SessionMessage(note),
+        ):
+            await sent.send(message)
+            await asked.receive()
+        long = {"content": [{"type": "text", "text": bulky.LONG}]}
+        await answers.send(SessionMessage(types.JSONRPCResponse(jsonrpc="2.0", id=2, result=long)))
+        await answers.aclose()
+        got = [(await received.receive()).message for _ in range(2)]
+    # What came before the end is still archived; what was cancelled is not answered.
+    [page] = await memory.pages(user_id=USER)
+    assert page.uuid in got[0].result["content"][0]["text"]
+    assert (1, "The MCP server behind Pagefile has ended.") == (got[1].id, got[1].error.message)
+
+
+async def test_a_memory_that_fails_ends_no_connection(memory, monkeypatch):
+    async def broken(*_given, **_named):
+        raise RuntimeError("out of order")
+
+    monkeypatch.setattr(Caller, "call", broken)
+    async with wrapped(memory, bulky.server()) as client:
+        shown = await client.call_tool("load_tool_history", {"uuid": "x"})
+        assert shown.is_error
+        assert "few" in text_of(await client.call_tool("rows", {}))

@@ -87,6 +87,13 @@ class Caller:
         answers = (await caller.wording()).answers
         return Answered(WORDS[tool](structured, answers, arguments), structured)
 
+    async def told(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """The answer to a call of a tool in words, where a refusal would be taken for one."""
+        answered = await self.call(tool, arguments)
+        if answered.failed:
+            raise InvalidArgumentError(answered.text)
+        return answered.text
+
     async def _checked(self, verb: Verb[..., Any], given: Mapping[str, Any]) -> Any:
         """The request, within what the caller may ask; the caller's own user and conversation where it names none."""
         own = {"user_id": self.user_id, "tenant": self.tenant, "project": self.project}

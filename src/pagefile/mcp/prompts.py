@@ -17,19 +17,19 @@ _LEFT_OFF = "What did we do last, and what is open?"
 
 async def _continued(caller: Caller, given: Mapping[str, str]) -> str:
     asked = {"query": given.get("task") or _LEFT_OFF, "conversation_id": given.get("conversation_id")}
-    found = await caller.call(CONTEXT_TOOL, asked)
-    return f"Let us continue where we left off. This is what memory has about it:\n\n{found.text}"
+    found = await caller.told(CONTEXT_TOOL, asked)
+    return f"Let us continue where we left off. This is what memory has about it:\n\n{found}"
 
 
 async def _recalled(caller: Caller, given: Mapping[str, str]) -> str:
     about = given["about"]
-    found = await caller.call(RECALL_TOOL, {"query": about})
-    return f"This is what we said before about {about!r}:\n\n{found.text}\n\nSum it up, with dates."
+    found = await caller.told(RECALL_TOOL, {"query": about})
+    return f"This is what we said before about {about!r}:\n\n{found}\n\nSum it up, with dates."
 
 
 async def _known(caller: Caller, given: Mapping[str, str]) -> str:
-    found = await caller.call(FACTS_TOOL, {})
-    return f"This is what is remembered about me:\n\n{found.text}\n\nList it, and ask me what is out of date."
+    found = await caller.told(FACTS_TOOL, {})
+    return f"This is what is remembered about me:\n\n{found}\n\nList it, and ask me what is out of date."
 
 
 @dataclass(frozen=True, slots=True)

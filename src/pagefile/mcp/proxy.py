@@ -5,10 +5,11 @@ cancellation included. Only three are changed: results of `tools/call`, the list
 and calls of these.
 """
 
+import json
 import logging
 import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,11 +21,12 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import ClientMessageMetadata, SessionMessage
+from pydantic import ValidationError
 
 from pagefile.errors import SettingsError
 from pagefile.integrations.fail_open import FailOpen
 from pagefile.lru import Lru
-from pagefile.mcp.calling import Caller
+from pagefile.mcp.calling import Answered, Caller
 from pagefile.mcp.paging import Pager, without_output_schemas
 from pagefile.mcp.tools import listed
 from pagefile.records import MAX_ID_CHARS
@@ -38,6 +40,7 @@ _OURS = (LOAD_TOOL, SEARCH_TOOL)
 _PENDING = 10_000
 #: The longest message of a server over HTTP, and how long it may be silent: a tool may take long.
 _MAX_EVENT_BYTES, _TIMEOUT_S = 64_000_000, 3600.0
+_CANCELLED = "notifications/cancelled"
 _VERSION_HEADER = "mcp-protocol-version"
 
 Streams = AbstractAsyncContextManager[Any]
@@ -65,15 +68,27 @@ class Proxy:
         (from_client, to_client), (from_server, to_server) = client, server
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._upwards, tasks, from_client, to_client, to_server)
-            await self._downwards(tasks, from_server, to_client)
+            async with anyio.create_task_group() as changing:
+                await self._downwards(changing, from_server, to_client)
+            # The server is gone, and what it said last was handed on.
+            await self._give_up(to_client)
             tasks.cancel_scope.cancel()
+
+    async def _give_up(self, back: Any) -> None:
+        """Answer what the server leaves open: a client may wait for ever."""
+        gone = types.ErrorData(
+            code=types.CONNECTION_CLOSED, message="The MCP server behind Pagefile has ended."
+        )
+        for call in list(self._calls):
+            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                await back.send(SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=call, error=gone)))
 
     async def _upwards(self, tasks: TaskGroup, received: Any, back: Any, onwards: Any) -> None:
         async for given in received:
-            if not isinstance(given, SessionMessage):
+            message = _message(given)
+            if message is None:
                 logger.warning("a message of the client is not JSON-RPC and is left out: %s", given)
                 continue
-            message = given.message
             if isinstance(message, types.JSONRPCRequest):
                 if self._is_ours(message):
                     tasks.start_soon(self._answer, message, back)
@@ -84,9 +99,13 @@ class Proxy:
                     refusal = types.JSONRPCError(jsonrpc="2.0", id=message.id, error=unknown)
                     await back.send(SessionMessage(refusal))
                     continue
-                if message.method in {"tools/call", "tools/list", "initialize"}:
-                    self._calls[message.id] = message
-            await onwards.send(SessionMessage(message, self._headers()))
+                self._calls[message.id] = message
+            elif isinstance(message, types.JSONRPCNotification) and message.method == _CANCELLED:
+                cancelled = (message.params or {}).get("requestId")
+                self._calls.pop(cancelled if isinstance(cancelled, str | int) else "", None)
+            # Where the server has ended, `_downwards` notices as well.
+            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                await onwards.send(SessionMessage(message, self._headers()))
         # The client is gone: the server is stopped with the block.
         tasks.cancel_scope.cancel()
 
@@ -100,10 +119,10 @@ class Proxy:
 
     async def _downwards(self, tasks: TaskGroup, received: Any, onwards: Any) -> None:
         async for given in received:
-            if not isinstance(given, SessionMessage):
+            message = _message(given)
+            if message is None:
                 logger.warning("a message of the server is not JSON-RPC and is left out: %s", given)
                 continue
-            message = given.message
             call = None
             if isinstance(message, types.JSONRPCResponse | types.JSONRPCError) and message.id is not None:
                 call = self._calls.pop(message.id, None)
@@ -111,6 +130,8 @@ class Proxy:
                 await onwards.send(SessionMessage(message))
             elif call.method == "initialize":
                 self._begun(message.result)
+                await onwards.send(SessionMessage(message))
+            elif call.method not in {"tools/call", "tools/list"}:
                 await onwards.send(SessionMessage(message))
             else:
                 # Beside it, so that a result which takes long to archive holds up nothing else.
@@ -154,7 +175,12 @@ class Proxy:
 
     async def _answer(self, call: types.JSONRPCRequest, back: Any) -> None:
         given = call.params or {}
-        answered = await self.caller.call(str(given.get("name")), as_object(given.get("arguments")) or {})
+        tool, arguments = str(given.get("name")), as_object(given.get("arguments")) or {}
+        answered = await self.failing.attempt(
+            "bringing a result back",
+            lambda: self.caller.call(tool, arguments),
+            Answered("The memory does not answer: try again later.", failed=True),
+        )
         result: dict[str, Any] = {
             "content": [{"type": "text", "text": answered.text}],
             "isError": answered.failed,
@@ -162,6 +188,24 @@ class Proxy:
         if answered.structured is not None:
             result["structuredContent"] = answered.structured
         await back.send(SessionMessage(types.JSONRPCResponse(jsonrpc="2.0", id=call.id, result=result)))
+
+
+def _message(given: object) -> types.JSONRPCMessage | None:
+    """A message as it was received; None if it is not one.
+
+    Programs that cut a text within a character send half of it, which the SDK refuses: a replacement character takes its place.
+    """
+    if isinstance(given, SessionMessage):
+        return given.message
+    raw = given.errors(include_url=False)[0]["input"] if isinstance(given, ValidationError) else None
+    if not isinstance(raw, str | bytes):
+        return None
+    try:
+        text = json.dumps(json.loads(raw), ensure_ascii=False)
+        whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return types.jsonrpc_message_adapter.validate_json(whole, by_name=False)
+    except (ValueError, RecursionError):
+        return None
 
 
 # -- the two sides ----------------------------------------------------------------------------------------------------
@@ -184,7 +228,10 @@ def upstream(
     if headers:
         raise SettingsError("Headers are for a server behind a URL: a command gets its environment.")
     return stdio_client(
-        StdioServerParameters(command=target[0], args=list(target[1:]), env=dict(environment)), sys.stderr
+        StdioServerParameters(
+            command=target[0], args=list(target[1:]), env=dict(environment), encoding_error_handler="replace"
+        ),
+        sys.stderr,
     )
 
 

@@ -98,7 +98,7 @@ def _page(page: Page) -> Resource:
 async def text_of(caller: Caller, uri: str) -> tuple[str, str]:
     """The media type and the text of a resource."""
     if uri == FACTS:
-        return MARKDOWN, (await caller.call(FACTS_TOOL, {})).text
+        return MARKDOWN, await caller.told(FACTS_TOOL, {})
     if uri.startswith(_CONVERSATIONS):
         name = unquote(uri.removeprefix(_CONVERSATIONS))
         turns = await caller.ask(verbs.CHAT_TURNS, conversation_id=name, limit=_TURNS, newest=True)

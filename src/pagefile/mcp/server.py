@@ -151,7 +151,10 @@ class MemoryServer:
     async def _complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
         names: list[str] = []
         if params.argument.name == "conversation_id":
-            names = await resources.conversations_like(self._caller(ctx), params.argument.value)
+            try:
+                names = await resources.conversations_like(self._caller(ctx), params.argument.value)
+            except PagefileError as error:
+                raise _protocol_error(error) from error
         shown = names[:_MOST_COMPLETIONS]
         return types.CompleteResult(
             completion=types.Completion(values=shown, total=len(names), has_more=len(names) > len(shown))
