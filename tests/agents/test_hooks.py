@@ -5,13 +5,20 @@ import io
 import json
 import socket
 import sys
+import time
+from contextlib import suppress
+from threading import Thread
 
+import anyio
 import httpx
 import pytest
 
-from pagefile import Settings
-from pagefile.agents.hook import DEADLINE_S, main, request_body
+from pagefile import Memory, Settings
+from pagefile.agents.hook import DEADLINE_S, answered, main, request_body
 from pagefile.client import BlockingClient
+from pagefile.integrations.claude_code.hooks import ClaudeHooks
+from pagefile.integrations.claude_code.shapes import Transcript
+from pagefile.service.app import create_app
 from tests.acceptance.http_server import listening
 
 from .hooking import SCRIPT, bash_output, prompt, run_hook, stop
@@ -146,3 +153,69 @@ def test_every_character_reaches_the_agent_in_any_locale(service, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(asked)))
     main([service, "claude", "/srv/shop", "30"])
     assert "📎 记忆" in context_of(json.loads(told.getvalue()))
+
+
+def test_a_service_that_is_slow_to_read_costs_the_deadline_once():
+    """Sending and receiving share it."""
+    long = json.dumps({"session_id": "s1", **bash_output("x" * 6_000_000)}).encode()
+    with socket.create_server(("127.0.0.1", 0)) as slow:
+        url = f"http://127.0.0.1:{slow.getsockname()[1]}"
+        reading = Thread(target=_read_late, args=(slow, 0.7))
+        reading.start()
+        began = time.monotonic()
+        with suppress(TimeoutError):
+            answered(url, long, None, began + 1)
+        took = time.monotonic() - began
+        reading.join()
+    assert took < 1.4
+
+
+def _read_late(server, seconds):
+    connection, _ = server.accept()
+    with connection, suppress(ConnectionError):
+        time.sleep(seconds)
+        while connection.recv(1 << 20):
+            pass
+
+
+async def test_an_agent_without_a_transcript_is_not_kept_waiting():
+    async with Memory.open("memory://", embedder="none") as memory:
+        hooks = ClaudeHooks(memory, user_id="u", transcript_reads=100)
+        await hooks.answer({"session_id": "s1", **prompt("Build it.")})
+        with anyio.fail_after(2):
+            await hooks.answer({"session_id": "s1", **bash_output("ok")})
+        [turn] = await memory.conversation("s1", user_id="u").turns()
+    assert ["ok"] == [step.result for step in turn.steps]
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/dev", "/nowhere"])
+def test_a_transcript_that_is_no_file_is_not_read(path):
+    """The path is the client's word: a service that reads it must come to an end."""
+    transcript = Transcript("p1")
+    transcript.read(path)
+    assert (0, []) == (transcript.offset, transcript.said)
+
+
+async def test_a_path_on_another_machine_is_not_read_on_this_one(tmp_path):
+    written = [
+        {"type": "user", "promptId": "p1"},
+        {"type": "assistant", "message": {"content": [{"type": "text", "text": "Somebody else's words."}]}},
+    ]
+    path = tmp_path / "transcript.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in written), encoding="utf-8")
+
+    async def said(host):
+        settings = Settings(url=f"sqlite:///{tmp_path}/{host}.db")
+        app = create_app(settings)
+        async with app.router.lifespan_context(app):
+            transport = httpx.ASGITransport(app, client=(host, 1))
+            async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8780") as client:
+                for given in (prompt("Hello", prompt_id="p1"), stop(None)):
+                    asked = {**given, "transcript_path": str(path)}
+                    body = {"conversation_id": "s1", "project": "/srv/shop", "input": asked}
+                    assert 200 == (await client.post("/agents/hook", json=body)).status_code
+            chat = app.state.memory.conversation("s1", user_id="project:/srv/shop")
+            return [turn.assistant for turn in await chat.turns()]
+
+    assert ["Somebody else's words."] == await said("127.0.0.1")
+    assert ["Somebody else's words."] != await said("10.0.0.7")

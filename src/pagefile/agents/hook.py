@@ -41,6 +41,8 @@ def answered(url: str, body: bytes, key: str | None, end: float) -> bytes:
     with socket.create_connection((host.strip("[]"), int(port)), timeout=left(end)) as connection:
         connection.sendall("\r\n".join([*head, "", ""]).encode() + body)
         received = b""
+        # A timeout is for one call: each gets what is left.
+        connection.settimeout(left(end))
         while piece := connection.recv(1 << 16):
             received += piece
             if time.monotonic() > end:

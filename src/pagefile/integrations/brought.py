@@ -244,10 +244,9 @@ async def take_over(
     counts = _Counts(left_out, total, progress)
     by_conversation = sorted(brought.turns, key=lambda turn: turn.conversation_id or "")  # a stable sort
     for name, group in groupby(by_conversation, key=lambda turn: turn.conversation_id):
-        turns = list(group)
-        whose = next((turn.user_id for turn in turns if turn.user_id), user_id)
-        chat = memory.conversation(name or conversation_id or "", user_id=whose, tenant=tenant)
-        await _record(chat, turns, counts)
+        for whose, turns in _by_user(list(group), user_id).items():
+            chat = memory.conversation(name or conversation_id or "", user_id=whose, tenant=tenant)
+            await _record(chat, turns, counts)
     for whose in dict.fromkeys(fact.user_id for fact in brought.facts):
         # Oldest first, as they would have been remembered; those without a time last.
         theirs = [fact for fact in brought.facts if fact.user_id == whose]
@@ -258,6 +257,15 @@ async def take_over(
         chat = memory.conversation(session.conversation_id, user_id=whose, tenant=tenant)
         await _put(chat, session, counts)
     return dict(counts)
+
+
+def _by_user(turns: Sequence[BroughtTurn], otherwise: str | None) -> dict[str | None, list[BroughtTurn]]:
+    """The turns of a conversation by user: several may have one of the same name. Turns that name no user are the first one's."""
+    first = next((turn.user_id for turn in turns if turn.user_id), otherwise)
+    found: dict[str | None, list[BroughtTurn]] = {}
+    for turn in turns:
+        found.setdefault(turn.user_id or first, []).append(turn)
+    return found
 
 
 async def _put(chat: Conversation, session: BroughtSession, counts: dict[str, int]) -> None:

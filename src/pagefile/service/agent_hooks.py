@@ -13,6 +13,7 @@ from pagefile.engine import Memory
 from pagefile.integrations.claude_code.hooks import EXEMPT, ClaudeHooks
 from pagefile.integrations.projects import project_user
 from pagefile.lru import Lru
+from pagefile.service.exposure import is_loopback
 from pagefile.service.routes import router
 from pagefile.wire.requests import AgentHook
 
@@ -52,6 +53,9 @@ routes = router("Coding agents")
 async def hook(request: Request, body: AgentHook) -> Response:
     agents = cast("Agents", request.app.state.agents)
     given = {**body.input, "session_id": body.conversation_id}
+    if request.client is None or not is_loopback(request.client.host):
+        # A path on another machine: here it would be somebody else's file.
+        given.pop("transcript_path", None)
     answer = await agents.hooks(body.tenant, body.user_id or project_user(body.project), body.agent).answer(
         given
     )

@@ -260,11 +260,12 @@ async def _assistant_messages(
 
     Claude Code writes the transcript while it runs tools: where a call is not in it yet, it is waited for briefly.
     """
-    transcript = session.transcript
-    if transcript is None:
+    transcript, path = session.transcript, given.get("transcript_path")
+    if transcript is None or not path:
+        # Not every agent has one: nothing is waited for.
         return []
     for left in reversed(range(session.reads)):
-        await anyio.to_thread.run_sync(transcript.read, str(given.get("transcript_path")))
+        await anyio.to_thread.run_sync(transcript.read, str(path))
         if call_id is None or any(call.call_id == call_id for one in transcript.said for call in one.calls):
             break
         if left:

@@ -16,6 +16,9 @@ from pagefile.shapes.skeleton import as_list, as_object, objects_in
 #: Where built-in tools keep what the model reads: Bash, Read (the content of a file), Grep, WebFetch, agents and others.
 _PLACES = ("stdout", "file", "content", "result", "output", "text")
 
+#: How much of a transcript is read at a time; hooks come often enough for the rest.
+_MAX_READ_BYTES = 64_000_000
+
 
 def result_text(answer: object) -> str | None:
     """The text of a result; None if it has none in a known place."""
@@ -80,11 +83,16 @@ class Transcript:
     _begun: bool = False
 
     def read(self, path: str) -> None:
-        """Read what was written since the last call; an incomplete line is left for the next."""
+        """Read what was written since the last call; an incomplete line is left for the next.
+
+        The path is the agent's word: what is not a plain file might never end.
+        """
         try:
+            if not Path(path).is_file():
+                return
             with Path(path).open("rb") as file:
                 file.seek(self.offset)
-                data = file.read()
+                data = file.read(_MAX_READ_BYTES)
         except OSError:
             return
         end = data.rfind(b"\n") + 1
