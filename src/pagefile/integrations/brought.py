@@ -244,9 +244,11 @@ async def take_over(
     counts = _Counts(left_out, total, progress)
     by_conversation = sorted(brought.turns, key=lambda turn: turn.conversation_id or "")  # a stable sort
     for name, group in groupby(by_conversation, key=lambda turn: turn.conversation_id):
-        for whose, turns in _by_user(list(group), user_id).items():
-            chat = memory.conversation(name or conversation_id or "", user_id=whose, tenant=tenant)
-            await _record(chat, turns, counts)
+        (whose, turns), *others = _by_user(list(group), user_id).items()
+        chat = memory.conversation(name or conversation_id or "", user_id=whose, tenant=tenant)
+        await _record(chat, turns, counts)
+        # A conversation belongs to one user: what others said in one of the same name must not become theirs.
+        counts["rejected"] += sum(len(theirs) for _, theirs in others)
     for whose in dict.fromkeys(fact.user_id for fact in brought.facts):
         # Oldest first, as they would have been remembered; those without a time last.
         theirs = [fact for fact in brought.facts if fact.user_id == whose]
@@ -260,7 +262,7 @@ async def take_over(
 
 
 def _by_user(turns: Sequence[BroughtTurn], otherwise: str | None) -> dict[str | None, list[BroughtTurn]]:
-    """The turns of a conversation by user: several may have one of the same name. Turns that name no user are the first one's."""
+    """The turns of a conversation by user. Turns that name none are the first one's."""
     first = next((turn.user_id for turn in turns if turn.user_id), otherwise)
     found: dict[str | None, list[BroughtTurn]] = {}
     for turn in turns:

@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from pagefile import Memory
 from pagefile.errors import TransferError
 from pagefile.integrations.imports import (
+    FORMATS,
     BroughtFact,
     BroughtTurn,
     Said,
@@ -458,3 +459,20 @@ def test_the_command_imports_sessions(tmp_path, monkeypatch):
     dump = [json.loads(SESSIONS["short_term_memory:session:c"])]
     (tmp_path / "sessions.json").write_text(json.dumps(dump), encoding="utf-8")
     assert "1 session" in pagefile("import", "sessions.json", "--from", "sessions").out
+
+
+async def test_what_two_users_said_under_one_name_never_mixes():
+    """A conversation belongs to one user: the other's turns are counted as rejected, not given to the first."""
+    threads = [
+        {
+            "thread_id": "default",
+            "user_id": user,
+            "messages": [{"role": "user", "content": f"I am {user}", "uuid": f"m-{user}"}],
+        }
+        for user in ("ada", "bob")
+    ]
+    async with Memory.open("memory://", embedder="none") as memory:
+        counts = await take_over(memory, FORMATS["zep"](threads))
+        turns = await memory.conversation("default", user_id="ada").turns()
+    assert (1, 1) == (counts["turn"], counts["rejected"])
+    assert ["I am ada"] == [turn.user for turn in turns]
