@@ -2,14 +2,21 @@
 
 import sys
 import threading
+from datetime import timedelta
+from types import SimpleNamespace
 
 import anyio
 import httpx
 import pytest
 
-from pagefile import Settings
+from pagefile import Memory, Settings
 from pagefile.client import Client
+from pagefile.engine import Conversation
+from pagefile.ports import Claim
+from pagefile.records import Scope
+from pagefile.service.streams import Streams
 from pagefile.settings import ChatSettings, EmbedderSettings, ModelSettings
+from pagefile.testing import FakeClock
 from pagefile.wire.chat import ChatDone, ChatToken, ChatTurn
 from tests.waiting import PATIENCE_S, until
 
@@ -175,6 +182,41 @@ async def test_two_workers_ask_the_model_once(tmp_path, stub, poem):
         poem.goes_on.set()
     assert [WHOLE, WHOLE] == [words(events_in(answer.text)) for answer in answers]
     assert 1 == len(stub.requests)
+
+
+@pytest.mark.parametrize("end", ["complete", "abort"])
+async def test_a_turn_that_ended_meanwhile_is_not_answered_again(tmp_path, stub, poem, monkeypatch, end):
+    """Another worker ended it after this one had read it as open, and gave its lease back."""
+    poem.goes_on.set()
+    begin = Conversation.begin
+
+    async def overtaken(chat, *args, **named):
+        turn = await begin(chat, *args, **named)
+        await (chat.complete(turn, WHOLE) if end == "complete" else chat.abort(turn))
+        return turn
+
+    monkeypatch.setattr(Conversation, "begin", overtaken)
+    async with serving(settings(tmp_path, stub)) as client:
+        events = events_in((await asked(client, id="t")).text)
+    assert [] == stub.requests
+    assert (WHOLE if end == "complete" else "") == words(events)
+    assert {"complete": "done", "abort": "error"}[end] == events[-1]["event"]
+
+
+async def test_a_killed_workers_turn_is_closed_months_later(tmp_path):
+    """Whoever comes next closes it, and other requests in between do not make the service forget."""
+    clock = FakeClock()
+    async with Memory.open(f"sqlite:///{tmp_path}/late.db", clock=clock) as memory:
+        chat, leases = memory.conversation("c"), memory.engine.store.leases
+        turn = await chat.begin("被杀", id="killed")
+        async with anyio.create_task_group() as group:
+            await Streams(group, memory)._take(SimpleNamespace(chat=chat), ("default", "c", turn.id))
+            clock.advance(90 * 24 * 3600)
+            now = clock.now()
+            other = Claim("other", Scope("default"), "", now, now + timedelta(minutes=1), now + timedelta(1))
+            assert await leases.claim(other) is None
+            await Streams(group, memory).close_abandoned(chat, memory.engine.store.reader, besides="next")
+        assert "aborted" == (await chat.extend("killed", ())).status
 
 
 async def test_the_turn_of_a_killed_worker_is_closed_by_the_next_answer(tmp_path, stub, poem, monkeypatch):
