@@ -230,7 +230,9 @@ class _BoundedRequest(Request):
         body = await self.body()
         if await off_loop(partial(has_many_values, body), len(body), _THREAD_FROM_BYTES):
             raise HTTPException(
-                413, f"The body has more than {MAX_VALUES:,} JSON values: split it into several requests."
+                413,
+                f"The body has more than {MAX_VALUES:,} JSON values: split it into several requests, "
+                "and send the result of a tool as one string of JSON.",
             )
         return await super().json()
 
