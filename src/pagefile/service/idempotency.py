@@ -105,9 +105,8 @@ class IdempotencyMiddleware:
         recording = _Recording(send, claim.id, leases)
         # Cut off, a request to a provider may be repeated. Of others it is not known how far they got.
         repeat = is_vendors(scope["path"])
-        streams = cast("Streams", scope["app"].state.streams)
         try:
-            with streams.holding(claim.id):
+            with _streams(scope).holding(claim.id):
                 await self._app(scope, receive, recording.send)
             repeat = recording.is_failure
         except Exception:
@@ -117,6 +116,10 @@ class IdempotencyMiddleware:
             if repeat and not recording.is_kept:
                 with anyio.CancelScope(shield=True):
                     await leases.release(claim.id)
+
+
+def _streams(scope: Scope) -> Streams:
+    return scope["app"].state.streams
 
 
 class _Recording:

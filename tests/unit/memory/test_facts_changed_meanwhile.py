@@ -23,10 +23,9 @@ async def test_a_fact_that_is_retracted_meanwhile_costs_no_other_fact():
         async def asked():
             windows.append(await memory.conversation("c", user_id="u").context("What is my cat called?"))
 
-        async with anyio.create_task_group() as group:
-            async with held.lock:
-                group.start_soon(asked)
-                await anyio.wait_all_tasks_blocked()
-                held.index.remove([gone.id])
+        async with anyio.create_task_group() as group, held.lock:
+            group.start_soon(asked)
+            await anyio.wait_all_tasks_blocked()
+            held.index.remove([gone.id])
         assert () == tuple(windows[0].receipt.degraded)
         assert kept.text in str(windows[0].messages)
