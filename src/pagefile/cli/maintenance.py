@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -162,7 +162,7 @@ def rebuild(
 
 
 @contextmanager
-def _private() -> Iterator[None]:
+def _private() -> Generator[None]:
     """Files that are made in this context can be read by this user alone, from their first byte on."""
     before = os.umask(0o077)
     try:
