@@ -318,6 +318,20 @@ async def test_an_answer_is_stopped_by_aborting_its_turn(client, poem):
     assert [("aborted", "写一首诗", None)] == await turns(client)
 
 
+async def test_an_answer_that_is_stopped_before_its_window_is_made(tmp_path, stub, poem, monkeypatch):
+    """The reader is told the same as later on."""
+    context = Conversation.context
+
+    async def stopped(chat, *args, **named):
+        await chat.abort("t")
+        return await context(chat, *args, **named)
+
+    monkeypatch.setattr(Conversation, "context", stopped)
+    async with serving(settings(tmp_path, stub)) as client:
+        last = events_in((await asked(client, id="t")).text)[-1]
+    assert ("error", 409) == (last["event"], last.json["status"])
+
+
 async def _open(client):
     return ["open"] == [status for status, *_ in await turns(client)]
 

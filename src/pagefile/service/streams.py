@@ -279,7 +279,7 @@ class Streams:
         while True:
             taken = await self._take(run, place)
             # Whoever had the lease may have answered since the request was read.
-            turn = await _reread(run)
+            turn = await reread(run)
             if turn.status == "open":
                 if taken:
                     return True
@@ -339,7 +339,7 @@ async def _run_unless_stopped(run: Run, answer: Answer) -> None:
                 turn = run.turn
                 while turn.status != "aborted":
                     await anyio.sleep(_LOOK_EVERY_S)
-                    turn = await _reread(run)
+                    turn = await reread(run)
                 if run.ending:
                     await anyio.sleep_forever()
                 await answer.say("error", problem_of(ended(turn)))
@@ -352,7 +352,7 @@ async def _run_unless_stopped(run: Run, answer: Answer) -> None:
             await run.end()
 
 
-async def _reread(run: Run) -> Turn:
+async def reread(run: Run) -> Turn:
     """The turn as the log has it now, or as it was while the log cannot be read."""
     with suppress(PagefileError):
         # Adding nothing returns what is there.
