@@ -127,7 +127,8 @@ async def test_the_model_is_told_how_to_load_once_there_is_a_page(memory):
     assert GUIDE not in str((await chat.context("x", instructions="Be kind.")).messages)
     await fetched_turn(chat, manual())
     window = await chat.context("x", instructions="Be kind.")
-    assert window.messages[0] == {"role": "system", "content": f"Be kind.\n\n{GUIDE}\n\n{ZH.guide_more}"}
+    told = f"Be kind.\n\n{GUIDE}\n\n{ZH.guide_more}\n\n{window.parts.today}"
+    assert window.messages[0] == {"role": "system", "content": told}
 
 
 @both_faces

@@ -41,6 +41,7 @@ WEIGHTS = {
     "GET /inspector/inspector.css": 1, "GET /inspector/inspector.js": 1, "GET /inspector/icon.svg": 1,
     "POST /inspector/page": 2, "POST /inspector/facts": 2, "POST /inspector/erase": 1, "POST /inspector/demo": 1,
     "POST /inspector/login": 1, "POST /inspector/logout": 1, "POST /inspector/chat": 1, "POST /inspector/chat/stream": 1,
+    "POST /agents/hook": 4,
 }  # fmt: skip
 #: What an operator asks of a tenant, also where a conversation is named without its user.
 TENANT_WIDE = frozenset({"GET /v1/turns/done", "GET /v1/export", "POST /v1/forget", "POST /v1/pages/purge"})
@@ -126,11 +127,24 @@ def request_of(route: Route, ask: Ask, caller: Caller, named: Named) -> httpx.Re
     if route.name == "POST /v1/import":
         text = upload(ask, of_user=caller.user is not None)
         return _request(route, headers | {"Content-Type": "application/x-ndjson"}, whose, text.encode())
+    if route.name == "POST /agents/hook":
+        body = json.dumps(_hook(ask, named), ensure_ascii=False).encode()
+        return _request(route, headers | {"Content-Type": "application/json"}, {}, body)
     given = filled(route.name, route.fields, ask)
     if route.body is not None:
         body = json.dumps({**whose, **given}, ensure_ascii=False).encode()
         return _request(route, headers | {"Content-Type": "application/json"}, {}, body)
     return _request(route, headers, whose | given)
+
+
+def _hook(ask: Ask, named: Named) -> dict[str, object]:
+    """What the script of a coding agent sends; no description lists it."""
+    event = ask.dice.choice(["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop"])
+    given = {"prompt": asked(ask), "last_assistant_message": said(ask), "tool_name": "Bash", "tool_input": {},
+             "tool_response": {"stdout": said(ask)}, "tool_use_id": "t"}  # fmt: skip
+    whose = {"tenant": named.tenant, "user_id": named.user, "conversation_id": named.conversation or "s"}
+    named_ones = {name: one for name, one in whose.items() if one is not None}
+    return {**named_ones, "agent": "claude", "project": "/p", "input": {**given, "hook_event_name": event}}
 
 
 def sent_by(caller: Caller, earlier: httpx.Request) -> httpx.Request:

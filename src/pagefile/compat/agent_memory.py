@@ -32,12 +32,15 @@ from pagefile.ports import OWN_NAMESPACE, ItemKey, ItemWrite
 from pagefile.record_json import to_json
 from pagefile.records import Fact, JsonValue, Scope, Turn, utc
 from pagefile.shapes.skeleton import as_list, as_object, objects_in
+from pagefile.tiers.base import off_loop
 from pagefile.tiers.fact_book import Draft
 
 _SESSIONS = (OWN_NAMESPACE, "working memory")
 #: Whose memories those are that name no user.
 _NOBODY = "agent-memory:no-user"
 _MAX_PAGE = 1_000
+#: More memories are filtered in a thread.
+_LARGE = 2_000
 #: The window of a prompt whose caller names none.
 _WINDOW_TOKENS = 8_000
 #: What a memory has beside its text, as the client sent it.
@@ -109,6 +112,8 @@ class _Session:
     async def write(self, value: dict[str, Any] | None) -> None:
         engine = self.asked.memory.engine
         ttl_s = None if value is None else number_in(value, "ttl_seconds")
+        if ttl_s is not None and ttl_s <= 0:
+            raise InvalidArgumentError("`ttl_seconds` must be above 0.")
         write = ItemWrite(*self.key, value, ttl_s)
         await engine.store.items.write(self.scope, [write], now=engine.clock.now())
 
@@ -358,8 +363,15 @@ async def _found(asked: Asked, fields: Mapping[str, Any]) -> list[dict[str, Any]
     """Memories that pass the filters, with their distance to the text; without a text, the newest first."""
     users = await _users(asked, fields)
     chosen = _Filter(fields)
-    entries = [one for one in await asked.memories.of(users) if chosen.passes(_record_of(one))]
-    turns = [one for one in await _said(asked).of(users) if chosen.passes(_message_of(one))]
+    every, said = await asked.memories.of(users), await _said(asked).of(users)
+
+    def passing() -> tuple[list[Entry], list[Turn]]:
+        return (
+            [one for one in every if chosen.passes(_record_of(one))],
+            [one for one in said if chosen.passes(_message_of(one))],
+        )
+
+    entries, turns = await off_loop(passing, len(every) + len(said), _LARGE)
     text = text_in(fields, "text") or ""
     if not text.strip():
         listed = [*(_record_of(one) for one in reversed(entries)), *(_message_of(one) for one in turns)]

@@ -31,10 +31,13 @@ from pagefile.compat.said import Said, exchanges, is_said
 from pagefile.errors import InvalidArgumentError, NotFoundError
 from pagefile.records import JsonValue, Turn
 from pagefile.shapes.skeleton import as_list, as_object
+from pagefile.tiers.base import off_loop
 from pagefile.tiers.fact_book import Draft
 
 _ENTITIES = ("user_id", "agent_id", "app_id", "run_id")
 _MAX_PAGE = 1_000
+#: More memories are filtered in a thread.
+_LARGE = 2_000
 #: Attributes that the answers have beside `metadata`.
 _OWN = ("run_id", "expiration_date")
 
@@ -228,10 +231,13 @@ def _passes(asked: Asked, record: Mapping[str, Any]) -> bool:
 async def _list(asked: Asked) -> Answer:
     users = await _users(asked, asked.fields.get("filters"))
     entries = await asked.memories.of(users)
-    listed = [_result(entry) for entry in reversed(entries)] + [
-        _turn_result(turn) for turn in await _said(asked).of(users)
-    ]
-    kept = [one for one in listed if _passes(asked, one)]
+    turns = await _said(asked).of(users)
+
+    def passing() -> list[dict[str, Any]]:
+        listed = [*(_result(entry) for entry in reversed(entries)), *map(_turn_result, turns)]
+        return [one for one in listed if _passes(asked, one)]
+
+    kept = await off_loop(passing, len(entries) + len(turns), _LARGE)
     given = {**asked.fields, **asked.query}
     page, size = count_in(given, "page", 1, 10**9), count_in(given, "page_size", 100, _MAX_PAGE)
     shown = kept[(page - 1) * size : page * size]
@@ -252,12 +258,19 @@ async def _search(asked: Asked) -> Answer:
     users = await _users(asked, fields.get("filters"))
     most = count_in(fields, "top_k", count_in(fields, "limit", 10, _MAX_PAGE), _MAX_PAGE)
     threshold = number_in(fields, "threshold")
-    entries = [entry for entry in await asked.memories.of(users) if _passes(asked, _result(entry))]
+    every, said = await asked.memories.of(users), await _said(asked).of(users)
+
+    def passing() -> tuple[list[Entry], list[Turn]]:
+        return (
+            [entry for entry in every if _passes(asked, _result(entry))],
+            [turn for turn in said if _passes(asked, _turn_result(turn))],
+        )
+
+    entries, turns = await off_loop(passing, len(every) + len(said), _LARGE)
     found = [
         {**_result(entry), "score": round(score, 4)}
         for entry, score in await asked.memories.ranked(query, entries)
     ]
-    turns = [turn for turn in await _said(asked).of(users) if _passes(asked, _turn_result(turn))]
     found += [
         {**_turn_result(turn), "score": round(score, 4)}
         for turn, score in await _said(asked).ranked(query, turns, most)
