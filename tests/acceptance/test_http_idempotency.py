@@ -236,10 +236,10 @@ async def asked(clock, monkeypatch):
     ):
         state = SimpleNamespace(memory=memory, streams=streams)
 
-        async def ask(app, path="/v1/reset", key=b"k"):
+        async def ask(app, path="/v1/reset", key=b"k", **headers):
             scope = {
                 "app": SimpleNamespace(state=state), "type": "http", "method": "POST", "path": path,
-                "query_string": b"", "headers": [(b"idempotency-key", key)], "pagefile.principal": Principal(),
+                "query_string": b"", "headers": [(b"idempotency-key", key), *((name.replace("_", "-").encode(), value.encode()) for name, value in headers.items())], "pagefile.principal": Principal(),
             }  # fmt: skip
             messages = []
 
@@ -334,6 +334,18 @@ async def test_a_call_of_a_provider_that_was_cut_off_may_be_tried_again(asked):
     await cut_off(asked, guard, path)
     app.go.set()
     assert (200, 2) == ((await asked(guard, path))[0], app.calls)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("header", ["x_pagefile_user", "x_pagefile_conversation", "mcp_session_id"])
+async def test_an_answer_to_one_user_is_not_given_to_another(asked, header):
+    """MCP says in headers whose call it is: the same call of another user is another request."""
+    app = Slow()
+    app.go.set()
+    guard = IdempotencyMiddleware(app)
+    assert 200 == (await asked(guard, "/mcp", **{header: "ada"}))[0]
+    assert (422, "idempotency-reused") == code(await asked(guard, "/mcp", **{header: "bob"}))
+    assert (200, 1) == ((await asked(guard, "/mcp", **{header: "ada"}))[0], app.calls)
 
 
 @pytest.mark.anyio

@@ -30,6 +30,7 @@ from pagefile.ports import Claim, KeptResponse, LeaseStore
 from pagefile.records import DEFAULT_TENANT
 from pagefile.service.auth import memory_in, principal_of
 from pagefile.service.problems import answered, http_error, refused, to_problem
+from pagefile.service.request_guard import MCP
 from pagefile.service.streams import Streams
 from pagefile.service.vendor_paths import is_vendors, may_have_foreign_keys
 from pagefile.text.json_size import has_many_values
@@ -51,8 +52,9 @@ _BY_ID = (verbs.RECORD, verbs.BEGIN, verbs.STEP)
 _READS = (verb for verb in verbs.TABLE if verb.http_method == "POST" and not verb.changes)
 #: Paths where repeating a request does no harm.
 REPEATABLE = frozenset({"/v1/import", "/v1/chat/stream"} | {verb.path for verb in (*_BY_ID, *_READS)})
-#: What says in headers whose request it is on a provider's path, and what memory has to do with it.
-_VENDORS_CALLER = (identity.USER, identity.CONVERSATION, identity.MODE, "authorization", "x-api-key")
+#: What says in headers whose request it is, and what memory has to do with it; on a provider's path its keys, too.
+_CALLER = (identity.USER, identity.CONVERSATION, identity.MODE, "mcp-session-id")
+_VENDORS_CALLER = ("authorization", "x-api-key")
 _REPLAYED = (b"idempotency-replayed", b"true")
 
 
@@ -188,12 +190,14 @@ def _again(known: KeptResponse, asked: str, now: datetime) -> Response:
 async def _identified(request: Request, key: str, body: bytes) -> tuple[str, records.Scope, str]:
     """The id of the claim, whom the response is about, and a digest of the request."""
     caller, scope = principal_of(request), request.scope
-    parts = [scope["path"].encode("utf-8", "surrogatepass"), scope["query_string"], body]
-    if is_vendors(scope["path"]):
-        parts += [request.headers.get(name, "").encode("latin-1") for name in _VENDORS_CALLER]
+    path = cast("str", scope["path"])
+    names = (*_CALLER, *(_VENDORS_CALLER if is_vendors(path) else ()))
+    said = [request.headers.get(name, "").encode("latin-1") for name in names]
+    parts = [path.encode("utf-8", "surrogatepass"), scope["query_string"], body, *said]
     tenant, user = caller.tenant, caller.user
-    # Other vendors' requests say elsewhere whose they are: their responses go with any erasure in the tenant.
-    if not may_have_foreign_keys(scope["path"]) and (tenant is None or len(body) < _THREAD_FROM_BYTES):
+    # Other protocols' requests say elsewhere whose they are: their responses go with any erasure in the tenant.
+    own = path != MCP and not may_have_foreign_keys(path)
+    if own and (tenant is None or len(body) < _THREAD_FROM_BYTES):
         named = await off_loop(partial(_named, body), len(body), _THREAD_FROM_BYTES)
         tenant, user = tenant or _id(named.get("tenant")), user or _id(named.get("user_id"))
     whose = records.Scope(tenant or DEFAULT_TENANT, user)
