@@ -52,6 +52,9 @@ FORM_FIELDS = {"what": one_of("add", "edit", "retract", "undo"), "fact_id": some
                "pinned": one_of("yes", "no"), "revision": one_of("0", "1"), "category": label, "attribute": label, "message": asked,
                "sample": one_of(OUT, OUT, "1"), "next": one_of("/inspector/conversations", "//elsewhere"),
                "turn_id": now_and_then(some("turn")), "page": now_and_then(some("page"))}  # fmt: skip
+#: Where the scripts of coding agents send what their hooks were given; no description lists it.
+HOOK = "/agents/hook"
+HOOK_FIELDS = {"tenant": False, "user_id": False, "conversation_id": True}
 #: Keys that everybody sends: an answer that is kept for one must not be given to another.
 ONCE_KEYS = tuple(f"same-{number}" for number in range(40))
 
@@ -97,7 +100,7 @@ def routes_of(app: FastAPI) -> dict[str, Route]:
     ]
     known = {route.name for route in found}
     others = [
-        Route(method, one.path or "")
+        Route(method, one.path or "", body=HOOK_FIELDS if one.path == HOOK else None)
         for one in iter_route_contexts(app.routes)
         for method in sorted((one.methods or set()) - {"HEAD"})
     ]
@@ -127,8 +130,8 @@ def request_of(route: Route, ask: Ask, caller: Caller, named: Named) -> httpx.Re
     if route.name == "POST /v1/import":
         text = upload(ask, of_user=caller.user is not None)
         return _request(route, headers | {"Content-Type": "application/x-ndjson"}, whose, text.encode())
-    if route.name == "POST /agents/hook":
-        body = json.dumps(_hook(ask, named), ensure_ascii=False).encode()
+    if route.path == HOOK:
+        body = json.dumps(_hook(ask) | whose, ensure_ascii=False).encode()
         return _request(route, headers | {"Content-Type": "application/json"}, {}, body)
     given = filled(route.name, route.fields, ask)
     if route.body is not None:
@@ -137,14 +140,13 @@ def request_of(route: Route, ask: Ask, caller: Caller, named: Named) -> httpx.Re
     return _request(route, headers, whose | given)
 
 
-def _hook(ask: Ask, named: Named) -> dict[str, object]:
-    """What the script of a coding agent sends; no description lists it."""
+def _hook(ask: Ask) -> dict[str, object]:
+    """What the script of a coding agent sends."""
     event = ask.dice.choice(["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop"])
     given = {"prompt": asked(ask), "last_assistant_message": said(ask), "tool_name": "Bash", "tool_input": {},
              "tool_response": {"stdout": said(ask)}, "tool_use_id": "t"}  # fmt: skip
-    whose = {"tenant": named.tenant, "user_id": named.user, "conversation_id": named.conversation or "s"}
-    named_ones = {name: one for name, one in whose.items() if one is not None}
-    return {**named_ones, "agent": "claude", "project": "/p", "input": {**given, "hook_event_name": event}}
+    input_ = {**given, "hook_event_name": event}
+    return {"conversation_id": "s", "agent": "claude", "project": "/p", "input": input_}
 
 
 def sent_by(caller: Caller, earlier: httpx.Request) -> httpx.Request:

@@ -134,7 +134,8 @@ class FailOpen:
         if ticket is None:
             self._count()
             if always:
-                self._hold(self._loop.started(partial(self._late, what, work)))
+                with self._contained(what, None):
+                    self._hold(self._loop.started(partial(self._late, what, work)))
             return otherwise
         with self._contained(what, ticket):
             # A task of its own, so that work that cannot be cancelled at once, such as a thread, is abandoned and not awaited.

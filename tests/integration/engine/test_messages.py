@@ -628,3 +628,12 @@ async def test_a_document_of_text_costs_its_text(memory):
     assert 9000 <= window.tokens <= 9100
     with pytest.raises(BudgetError):
         await chat.context(turn=turn, window_tokens=8000)
+
+
+async def test_a_done_turn_with_tool_calls_cannot_be_aborted(memory):
+    """It is told as a conflict."""
+    chat = memory.conversation("c", user_id="ada")
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "seen"}
+    turn = await chat.record(messages=[*ASKED, *LOOKED, {"role": "user", "content": [result]}, *SAID])
+    with pytest.raises(ConflictError):
+        await chat.abort(turn.id)
