@@ -1,6 +1,8 @@
 """The proxy before another server: bulky results are paged out, everything else passes."""
 
 import json
+import subprocess
+import sys
 from contextlib import asynccontextmanager
 
 import anyio
@@ -238,3 +240,10 @@ async def test_a_memory_that_fails_ends_no_connection(memory, monkeypatch):
         shown = await client.call_tool("load_tool_history", {"uuid": "x"})
         assert shown.is_error
         assert "few" in text_of(await client.call_tool("rows", {}))
+
+
+def test_the_process_ends_with_its_client(tmp_path):
+    """It outlived it, and so did the server behind it."""
+    asked = [sys.executable, "-m", "pagefile", "mcp", "wrap", "--db", str(tmp_path / "m.db"), "--", "cat"]
+    done = subprocess.run(asked, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
+    assert 0 == done.returncode

@@ -248,4 +248,9 @@ async def _over_http(url: str, headers: Mapping[str, str]) -> AsyncGenerator[Any
 async def wrap(proxy: Proxy, server: Streams) -> None:
     """Serve one client over standard input and output, with another server behind it."""
     async with server as behind, stdio_server() as before:
-        await proxy.run(before, behind)
+        try:
+            await proxy.run(before, behind)
+        finally:
+            # The transport writes until its stream is closed: the process would outlive its client.
+            for stream in before:
+                await stream.aclose()
