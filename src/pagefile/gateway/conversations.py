@@ -101,12 +101,24 @@ class Conversations:
 
     async def resume(self, who: Who, messages: Sequence[Json]) -> Place | None:
         """The running turn of a conversation that the provider holds, with results of tools that were sent alone."""
-        if who.conversation is None:
+        given = _given(messages)
+        if who.conversation is None or not given:
             return None
         chat = self._chat(who, who.conversation)
         turns = await chat.turns(newest=True, limit=_NEWEST_TURNS)
         turn = next((one for one in reversed(turns) if one.status == "open"), None)
-        return None if turn is None else Place(chat, await chat.extend(turn, _given(messages)))
+        turn = turn or next((one for one in turns[-1:] if one.status == "aborted"), None)
+        if turn is None:
+            return None
+        # After a fault the same results come again, perhaps to a turn that was given up with half an answer.
+        recorded = await chat.messages(turn.id)
+        ends = [at for at in range(len(given), len(recorded) + 1) if recorded[at - len(given) : at] == given]
+        if turn.status == "open":
+            return Place(chat, await chat.extend(turn, [] if len(recorded) in ends else given))
+        if not ends:
+            return None
+        again = await chat.begin(messages=recorded[: ends[-1]], id=version_of(base_key(turn.id)))
+        return Place(chat, again)
 
     # -- which conversation -----------------------------------------------------------------------------------------------
 

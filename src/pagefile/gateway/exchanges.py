@@ -6,9 +6,9 @@ is known again however often it is sent, by any worker, after a restart, and in 
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from pagefile.shapes.skeleton import as_list, as_object
 from pagefile.shapes.tool_arguments import compact
@@ -22,7 +22,7 @@ _TEXTS = frozenset({"text", "input_text", "output_text"})
 #: What coding agents put into the user's messages: it changes, and the user did not say it.
 _REMINDER = re.compile(r"\s*<(system-reminder|environment_context|user_instructions)>.*</\1>\s*", re.DOTALL)
 #: Marks for prompt caches move from message to message while a conversation grows.
-_CACHE_MARK = "cache_control"
+CACHE_MARK = "cache_control"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,20 +116,19 @@ def _spoken(message: Json) -> Json:
 def unmarked(value: Any) -> Any:
     """The same JSON without marks for prompt caches."""
     if (fields := as_object(value)) is not None:
-        return {name: unmarked(inner) for name, inner in fields.items() if name != _CACHE_MARK}
+        return {name: unmarked(inner) for name, inner in fields.items() if name != CACHE_MARK}
     if (listed := as_list(value)) is not None:
         return [unmarked(inner) for inner in listed]
     return value
 
 
-def cache_marks(value: Any) -> int:
-    """How many marks for prompt caches there are."""
+def cache_marks(value: Any) -> list[Any]:
+    """The marks for prompt caches, in the order in which they come."""
     if (fields := as_object(value)) is not None:
-        return sum(
-            (name == _CACHE_MARK and inner is not None) or cache_marks(inner)
-            for name, inner in fields.items()
-        )
-    return sum(map(cache_marks, cast("Iterable[Any]", as_list(value) or ())))
+        inside = [mark for name, inner in fields.items() if name != CACHE_MARK for mark in cache_marks(inner)]
+        mine = fields.get(CACHE_MARK)
+        return inside if mine is None else [*inside, mine]
+    return [mark for inner in as_list(value) or () for mark in cache_marks(inner)]
 
 
 def _is_models(message: Json) -> bool:
