@@ -4,6 +4,7 @@ The client's history decides. Where the log goes on after the last exchange that
 it answered again: it continues in a fork, and both branches stay.
 """
 
+import asyncio
 import hashlib
 import logging
 from collections.abc import AsyncGenerator, Iterable, Sequence
@@ -103,8 +104,21 @@ class Conversations:
     _caught: Lru[tuple[Scope, str], tuple[int, str]] = field(default_factory=lambda: Lru(_REMEMBERED))
     _locks: Lru[tuple[Scope, str], anyio.Lock] = field(default_factory=lambda: Lru(1_000))
 
+    #: Histories that are being recorded; Python keeps only weak references to tasks.
+    _running_now: set[asyncio.Future[Place]] = field(default_factory=set[asyncio.Future[Place]])
+
     async def open(self, who: Who, found: Sequence[Exchange], shape: Shape) -> Place:
-        """The conversation with everything but the answer to the last exchange, which is an open turn."""
+        """The conversation with everything but the answer to the last exchange, which is an open turn.
+
+        A long history that is not known may take longer than its request can wait. It is recorded beside it then: the next request
+        has memory.
+        """
+        recorded = asyncio.ensure_future(self._open(who, found, shape))
+        self._running_now.add(recorded)
+        recorded.add_done_callback(self._running_now.discard)
+        return await asyncio.shield(recorded)
+
+    async def _open(self, who: Who, found: Sequence[Exchange], shape: Shape) -> Place:
         scope, place = who.scope, (who.scope, who.conversation or found[0].key)
         if place not in self._locks:
             self._locks[place] = anyio.Lock()
