@@ -47,7 +47,9 @@ from benchmarks.tables import (
 from pagefile.cli.json_output import print_json
 from pagefile.cli.options import AsJson
 from pagefile.cli.output import complain, err, say, visible, warn
+from pagefile.engine.standard_tiers import named_embedder
 from pagefile.records import JsonObject
+from pagefile.settings import EmbedderSettings
 from pagefile.settings.sources import bench_data
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
@@ -58,6 +60,13 @@ def bench() -> None:
     """Measure Pagefile on this machine."""
 
 
+Encoder = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Vectors by this embedder, as in the setting embedder.name, instead of the default.",
+    ),
+]
 Quick = Annotated[bool, typer.Option("--quick", help="Smaller numbers, for a first look.")]
 
 
@@ -287,8 +296,19 @@ def recall(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="A folder with LoCoMo, LongMemEval-S or LifeBench-zh as json.gz. Else $PAGEFILE_BENCH_DATA.",
+            help="A folder with LoCoMo, LongMemEval-S, LifeBench-zh, REALTALK, BEAM-100K or RealMem as json.gz. "
+            "Else $PAGEFILE_BENCH_DATA.",
         ),
+    ] = None,
+    sets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sets", metavar="NAME", help="Only this set; may be said again. All that are there otherwise."
+        ),
+    ] = None,
+    encoder: Encoder = None,
+    cache: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep vectors in this folder for the next run.")
     ] = None,
     out: Annotated[
         Path | None,
@@ -313,7 +333,15 @@ def recall(
         _tell(timed, timed, as_json=as_json)
         return
     report = _measured(
-        lambda tell: recall_bench.run(data or bench_data(), quick=quick, progress=tell, peers=peers)
+        lambda tell: recall_bench.run(
+            data or bench_data(),
+            quick=quick,
+            progress=tell,
+            peers=peers,
+            embedder=named_embedder(EmbedderSettings(), encoder) if encoder else None,
+            cache=cache,
+            sets=sets or (),
+        )
     )
     for why in report.left_out:
         warn(why)
@@ -442,6 +470,7 @@ def window(
             "--sets", metavar="NAME", help="Only this set; may be said again. All that are there otherwise."
         ),
     ] = None,
+    encoder: Encoder = None,
     cache: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Keep vectors in this folder for the next run.")
     ] = None,
@@ -473,6 +502,7 @@ def window(
             cache=cache,
             resume=resume,
             progress=tell,
+            embedder=named_embedder(EmbedderSettings(), encoder) if encoder else None,
         )
     )
     for why in report.left_out:

@@ -15,9 +15,9 @@ import anyio
 from benchmarks.corpus import url_of
 from benchmarks.recall_data import Asked, Corpus, read_set, set_files
 from benchmarks.recall_peers import open_peers
-from benchmarks.recall_rankers import PagefileRanker, PlainRanker, Ranker
+from benchmarks.recall_rankers import DenseRanker, PagefileRanker, PlainRanker, Ranker
 from benchmarks.recall_scores import DEPTH, FIGURES, MAIN, Difference, difference
-from benchmarks.recall_vectors import Remembered
+from benchmarks.recall_vectors import OnDisk, Remembered
 from benchmarks.report import machine_facts
 from pagefile.engine import Memory
 from pagefile.errors import NotFoundError
@@ -172,6 +172,9 @@ _QUICK = {
     "LoCoMo": _Effort(users=1, questions=60),
     "LongMemEval-S": _Effort(users=5),
     "LifeBench-zh": _Effort(users=1, questions=40),
+    "REALTALK": _Effort(users=1, questions=40),
+    "BEAM-100K": _Effort(users=1),
+    "RealMem": _Effort(users=1, questions=40),
 }
 
 
@@ -182,19 +185,22 @@ def run(
     *,
     peers: bool = False,
     embedder: Embedder | None = None,
+    cache: Path | None = None,
+    sets: Sequence[str] = (),
 ) -> RecallReport:
     """Measure in a temporary folder; `data` names the folder of the sets, which are only read.
 
     Others' stores are compared if `peers` is true; everybody has vectors of the same embedder, the one of Pagefile unless
-    another is given.
+    another is given. Vectors are kept in `cache` for the next run. Only these `sets`, if any are named.
     """
     if data is None:
         raise NotFoundError(NO_DATA)
     began = time.perf_counter()
-    files = set_files(data)
+    files = {name: path for name, path in set_files(data).items() if not sets or name in sets}
     tell = progress or _noop
-    vectors = Remembered(embedder or UniversalSentenceEncoder())
-    sets: list[Measured] = []
+    maker = embedder or UniversalSentenceEncoder()
+    vectors = Remembered(OnDisk(maker, cache) if cache is not None else maker)
+    measured: list[Measured] = []
     left_out: dict[str, None] = {}
     for name, path in files.items():
         tell(f"reading {name}")
@@ -202,9 +208,9 @@ def run(
         corpora = read_set(name, path)[: effort.users]
         with tempfile.TemporaryDirectory(prefix="pagefile-bench-") as folder:
             bench = _Bench(name, effort, Path(folder), vectors, peers, tell, left_out)
-            sets.append(anyio.run(bench.measured, corpora))
+            measured.append(anyio.run(bench.measured, corpora))
     seconds = time.perf_counter() - began
-    return RecallReport(sets, machine_facts("none"), quick, seconds, vectors.name, tuple(left_out))
+    return RecallReport(measured, machine_facts("none"), quick, seconds, vectors.name, tuple(left_out))
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +240,7 @@ class _Bench:
                 PagefileRanker(OURS, memories[0]),
                 PagefileRanker(WORDS_ONLY, memories[1]),
                 PlainRanker(),
+                DenseRanker(self.vectors),
             ]
             if self.peers:
                 rankers += open_peers(self.vectors, self.folder, self._leave_out)
@@ -250,11 +257,13 @@ class _Bench:
 
     async def _answers(self, ranker: Ranker, corpus: Corpus) -> list[Answered]:
         session_of = {one.id: one.session for one in corpus.said}
+        place = {one.id: number for number, one in enumerate(corpus.said)}
         answered: list[Answered] = []
         for asked in corpus.asked[: self.effort.questions]:
             began = time.perf_counter()
             turns = await ranker.rank(asked, DEPTH[self.set])
             seconds = time.perf_counter() - began
+            turns = [turn for turn in turns if asked.before is None or place[turn] < asked.before]
             sessions = list(dict.fromkeys(session_of[turn] for turn in turns))
             figures = {figure: scored(asked, turns, sessions) for figure, scored in FIGURES[self.set].items()}
             answered.append(Answered(self.set, ranker.name, asked, figures, turns[:10], seconds))

@@ -42,6 +42,8 @@ class Asked:
     sessions: frozenset[str]
     #: When it is asked, from which "last week" is seen.
     at: datetime
+    #: How many turns there were when it was asked: later ones are left out of every ranking. None for all.
+    before: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +159,34 @@ def lifebench(path: Path) -> Iterator[Corpus]:
         yield Corpus(person["user"], said, [question for question in asked if question.turns])
 
 
+def uniform(path: Path) -> Iterator[Corpus]:
+    """REALTALK, BEAM and RealMem, which have one shape; what answers is named by turn, or by conversation."""
+    for person in _read(path):
+        said = [
+            Said(
+                turn["id"],
+                turn["conversation"],
+                turn["conversation"],
+                datetime.fromisoformat(turn["at"]).astimezone(UTC),
+                turn["user"],
+                turn["assistant"],
+            )
+            for turn in person["turns"]
+        ]
+        asked = [_uniformly_asked(person["user"], said, *one) for one in enumerate(person["queries"])]
+        yield Corpus(person["user"], said, [one for one in asked if one.turns or one.sessions])
+
+
+def _uniformly_asked(user: str, said: Sequence[Said], number: int, query: Any) -> Asked:
+    there = said[: query["before"]]
+    gold = frozenset(query["gold"])
+    by_turn = query["unit"] == "turn"
+    turns = gold & {one.id for one in there} if by_turn else frozenset[str]()
+    sessions = frozenset(one.session for one in there if (one.id if by_turn else one.session) in gold)
+    at = (there[-1] if there else said[0]).at + timedelta(hours=1)
+    return Asked(f"{user}-{number}", query["question"], query["kind"], turns, sessions, at, query["before"])
+
+
 def _moment(doc: Any) -> str:
     return doc["datetime"]
 
@@ -166,6 +196,9 @@ SETS: dict[str, tuple[str, Callable[[Path], Iterator[Corpus]]]] = {
     "LoCoMo": ("locomo*.json.gz", locomo),
     "LongMemEval-S": ("longmemeval-s*.json.gz", longmemeval),
     "LifeBench-zh": ("lifebench-zh*.json.gz", lifebench),
+    "REALTALK": ("realtalk*.json.gz", uniform),
+    "BEAM-100K": ("beam100k*.json.gz", uniform),
+    "RealMem": ("realmem*.json.gz", uniform),
 }
 
 

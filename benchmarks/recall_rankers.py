@@ -1,4 +1,4 @@
-"""What is compared on recall: Pagefile through its own `recall`, with and without vectors, and BM25 as anybody would write it."""
+"""What is compared on recall: Pagefile through its own `recall`, with and without vectors, BM25 as anybody would write it, and vectors alone."""
 
 import re
 from abc import ABC, abstractmethod
@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from datetime import timedelta
 from itertools import groupby
 
+import numpy as np
+
 from benchmarks.recall_data import Asked, Corpus, Said
 from pagefile.engine import Memory
+from pagefile.ports import Embedder
 from pagefile.records import Scope, Turn
 from pagefile.text.bm25 import WordIndex
 from pagefile.text.sentences import CJK
+from pagefile.text.speech import blended, embedded_texts
 
 _WORD = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+")
 
@@ -69,6 +73,27 @@ class PlainRanker(Ranker):
 
     async def rank(self, asked: Asked, limit: int) -> list[str]:
         return [self._ids[found.key] for found in self._index.search(plain_terms(asked.text), limit)]
+
+
+class DenseRanker(Ranker):
+    """The nearest vectors: a turn's as Pagefile makes it, the question's as it was asked."""
+
+    name = "dense alone"
+
+    def __init__(self, vectors: Embedder) -> None:
+        self._vectors = vectors
+        self._rows = np.zeros((0, vectors.dimension), np.float32)
+        self._ids: list[str] = []
+
+    async def take(self, corpus: Corpus) -> None:
+        self._ids = [one.id for one in corpus.said]
+        texts = [embedded_texts(one.user, one.assistant) or ("",) for one in corpus.said]
+        self._rows = np.stack([blended(list(await self._vectors.embed(some))) for some in texts])
+
+    async def rank(self, asked: Asked, limit: int) -> list[str]:
+        (question,) = await self._vectors.embed([asked.text])
+        order: list[int] = np.argsort(-(self._rows @ question), kind="stable")[:limit].tolist()
+        return [self._ids[number] for number in order]
 
 
 def plain_terms(text: str) -> list[str]:

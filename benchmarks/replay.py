@@ -163,7 +163,9 @@ class _Run:
         window = await self.chat.context(instructions=instructions)
         # What the model said since is not stored yet; a caller sends it behind the window.
         unstored = sum(map(self._message_tokens, self.draft.texts()))
-        system = self._message_tokens(instructions) if instructions else 0
+        # Whoever keeps the history by hand says the day, too.
+        told = "\n\n".join(text for text in (instructions, window.parts.today) if text)
+        system = self._message_tokens(told) if told else 0
         self.tally.calls += 1
         self.tally.with_tokens += window.tokens + unstored
         self.tally.without_tokens += REPLY_OVERHEAD + system + self.full_tokens + unstored

@@ -13,7 +13,7 @@ from benchmarks import window as window_bench
 from benchmarks import workspace as workspace_bench
 from benchmarks.history_costs import CLAIMS, WAYS
 from benchmarks.peers_page import number, unit
-from benchmarks.recall_scores import DEPTH, FIGURES
+from benchmarks.recall_scores import DEPTH, FIGURES, PUBLISHED
 from benchmarks.replay import Replayed
 from benchmarks.report import Report, Row
 from benchmarks.scenario import SHOWN, Scenario
@@ -125,6 +125,8 @@ def show_recall(sets: Sequence[recall_bench.Measured]) -> None:
         for figure in FIGURES[measured.set]:
             for ranker in measured.rankers:
                 made.add_row(*_recall_cells(measured, figure, ranker), ranker, figure)
+            for who, value in PUBLISHED.get(measured.set, {}).get(figure, {}).items():
+                made.add_row(f"{value:.3f}", "", "", "", f"{who} (published, whole set)", figure)
         for ranker in measured.rankers:
             best = f"ms p50 for the best {DEPTH[measured.set]}"
             made.add_row(f"{measured.milliseconds(ranker):.1f}", "", "", "", ranker, best)

@@ -24,6 +24,7 @@ EXTRAS = {
     "langgraph": "pagefile.integrations.langgraph",
     "pydantic-ai": "pagefile.integrations.pydantic_ai",
     "claude": "pagefile.integrations.claude_agent",
+    "mcp": "pagefile.mcp.server",
 }
 _TIMES = 7
 _SECONDS = (

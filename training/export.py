@@ -28,7 +28,7 @@ PAIRS = 1200
 def directions(encoder: Encoder, wheel: dict[str, Path]) -> tuple[np.ndarray, np.ndarray]:
     """In which the same text differs most between English and Chinese: without them a text is nearest to what means the same, not to what is
     in its language. And where most texts lie: without that, texts that have nothing in common are hardly alike."""
-    pairs = [*sets.docs_in_both(ROOT), *sets.catalogs(wheel["django"]), *sets.names(wheel["babel"])]
+    pairs = sets.in_both_languages(ROOT, wheel)
     pairs = random.Random(7).sample(pairs, min(PAIRS, len(pairs)))
     english, chinese = (
         np.concatenate([encoder.encode(side[n : n + 32]) for n in range(0, len(side), 32)])

@@ -26,7 +26,7 @@ from pagefile.text.words import terms  # noqa: E402
 #: A text's pieces, beginning and end included.
 LONGEST = 128
 HARD = 60
-PAIRS = 20_000
+PAIRS = 24_000
 
 
 def checked(folder: Path, listed: dict[str, str]) -> None:
@@ -130,20 +130,24 @@ def main(data: Path, wheels: Path, folder: Path) -> None:
             for n in ("deerflow_threads", "deerflow_replays", "tau_airline_gpt4o")
             for p in sets.trajectories(data / f"traj-{n}.jsonl.gz", rng)
         ],
-        "bilingual": [*sets.docs_in_both(ROOT), *sets.catalogs(wheel["django"]), *sets.names(wheel["babel"])],
     }
+    words = [
+        p[1:] for p in base.pieces if p[0] == "\u2581" and p[1:].isascii() and p[1:].isalpha() and len(p) > 3
+    ]
+    chinese = [p for p in base.pieces if 2 <= len(p) <= 4 and all("\u4e00" <= sign <= "\u9fff" for sign in p)]
+    both = sets.in_both_languages(ROOT, wheel)
+    texts_taught = [text for name, some in pairs.items() for pair in some for text in pair]
+    words = sets.vocabulary(words, texts_taught)
+    pairs |= {"bilingual": both, "terms": sets.short(both, terms), "stems": sets.stems(words, terms)}
     for name, some in pairs.items():
         some = [(a, b) for a, b in some if a.strip() and b.strip()]
-        some = some if len(some) < PAIRS else rng.sample(some, PAIRS)
+        some = some if len(some) < PAIRS or name in ("terms", "stems") else rng.sample(some, PAIRS)
         out[f"pairs.{name}"] = np.array(
             [(texts.add(a[:400]), texts.add(b[: sets.SAID])) for a, b in some], np.int32
         )
         print(f"pairs {name}: {len(some)}", flush=True)
-    words = [
-        p[1:] for p in base.pieces if p[0] == "\u2581" and p[1:].isascii() and p[1:].isalpha() and len(p) > 3
-    ]
-    words += [p for p in base.pieces if 2 <= len(p) <= 4 and all("\u4e00" <= sign <= "\u9fff" for sign in p)]
-    out["words"] = np.array([texts.add(word) for word in words], np.int32)
+    out["words"] = np.array([texts.add(word) for word in (*words, *chinese)], np.int32)
+    out["words.english"] = np.array(len(words))
     # What the base model was trained to expect before a text.
     prefix = np.array(pieces.ids("query:", 8), np.int32)
     flat = np.concatenate([np.array(row, np.int32) for row in texts.rows])

@@ -8,6 +8,7 @@ import pickle
 import random
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -205,20 +206,121 @@ def docs_in_both(root: Path) -> list[tuple[str, str]]:
     return pairs
 
 
-def catalogs(wheel: Path) -> list[tuple[str, str]]:
-    """English messages and their translations out of a wheel's gettext catalogs."""
-    pairs = {}
+#: The wheels with translated messages.
+MESSAGES = (
+    "apache_airflow_core",
+    "apache_superset",
+    "django",
+    "django_cms",
+    "django_oscar",
+    "home_assistant_frontend",
+    "homeassistant",
+    "horizon",
+    "indico",
+    "jupyterlab_language_pack_zh_cn",
+    "kolibri",
+    "langflow_base",
+    "netbox",
+    "nova",
+    "pgadmin4",
+    "spyder",
+    "wagtail",
+)
+_SLOT = re.compile(r"%\(\w+\)[a-z]|%[sdrf]|\{\{?[^}]*\}?\}|<[^>]*>|&\w+;")
+_CHINESE = re.compile("[\u4e00-\u9fff]")
+#: A file of messages in simplified Chinese, and what its path says of the English one.
+_IN_CHINESE = re.compile(r"(?<![A-Za-z])(zh[-_](?:Hans(?:[-_]CN)?|CN)|zh)(?=[/.-])")
+
+
+def messages(wheel: Path) -> list[tuple[str, str]]:
+    """English messages and their translations: out of gettext catalogs, and out of JSON files with the same keys."""
+    pairs: dict[str, str] = {}
     with zipfile.ZipFile(wheel) as archive:
-        for name in archive.namelist():
-            if re.search(r"/zh_(Hans|CN)/.*\.mo$", name):
+        every = archive.namelist()
+        for name in every:
+            if not _IN_CHINESE.search(name):
+                continue
+            if name.endswith(".mo"):
                 catalog = gettext.GNUTranslations(io.BytesIO(archive.read(name)))._catalog  # noqa: SLF001
-                for said, translated in catalog.items():
-                    said = said[0] if isinstance(said, tuple) else said
-                    if said and len(said) > 2 and re.search("[\u4e00-\u9fff]", translated):
-                        pairs[re.sub(r"%\(\w+\)s|%s|%d", "", said)] = re.sub(
-                            r"%\(\w+\)s|%s|%d", "", translated
-                        )
-    return list(pairs.items())
+                pairs |= {
+                    said[0] if isinstance(said, tuple) else said: told for said, told in catalog.items()
+                }
+            elif name.endswith(".po") and name[:-2] + "mo" not in every:
+                pairs |= dict(_PO.findall(archive.read(name).decode()))
+            elif name.endswith(".json") and (english := _twin(name, every)):
+                ours, theirs = (dict(_leaves(json.loads(archive.read(one)))) for one in (english, name))
+                pairs |= {said: theirs[key] for key, said in ours.items() if key in theirs}
+    plain = ((_plain(said), _plain(told)) for said, told in pairs.items() if isinstance(told, str))
+    return [(a, b) for a, b in plain if len(a) > 1 and re.search("[A-Za-z]{2}", a) and _CHINESE.search(b)]
+
+
+_PO = re.compile(r'^msgid ((?:"(?:[^"\\]|\\.)*"\s*)+)msgstr ((?:"(?:[^"\\]|\\.)*"\s*)+)', re.MULTILINE)
+
+
+def _plain(text: str) -> str:
+    """Without quotation marks of a catalog, slots and tags."""
+    if text.lstrip().startswith('"'):
+        text = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', text)).replace("\\n", " ").replace('\\"', '"')
+    return " ".join(_SLOT.sub(" ", text.split("\x04")[-1]).split())
+
+
+def _twin(name: str, every: list[str]) -> str | None:
+    """The English file beside a Chinese one; names may end in a hash."""
+    wanted = re.escape(_IN_CHINESE.sub("\0", name, count=1)).replace("\\\x00", "\0").replace("\x00", "en")
+    wanted = re.sub(r"[0-9a-f]{20,}", "[0-9a-f]+", wanted)
+    return next((one for one in every if re.fullmatch(wanted, one)), None)
+
+
+def _leaves(tree, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    if isinstance(tree, dict):
+        for key, value in tree.items():
+            yield from _leaves(value, (*path, key))
+    elif isinstance(tree, str):
+        yield path, tree
+
+
+def in_both_languages(root: Path, wheel: dict[str, Path]) -> list[tuple[str, str]]:
+    """All texts in English and Chinese, each once."""
+    pairs = [*docs_in_both(root), *names(wheel["babel"]), *emoji(wheel["emoji"])]
+    for name in MESSAGES:
+        pairs += messages(wheel[name])
+    return list(dict.fromkeys(pairs))
+
+
+def emoji(wheel: Path) -> list[tuple[str, str]]:
+    """What an emoji is called in both languages: everyday words."""
+    with zipfile.ZipFile(wheel) as archive:
+        told = json.loads(archive.read("emoji/unicode_codes/emoji_zh.json"))
+        said = json.loads(archive.read("emoji/unicode_codes/emoji.json"))
+    pairs = ((said[sign].get("en", ""), told[sign]) for sign in told if sign in said)
+    pairs = [pair for pair in pairs if "skin" not in pair[0]]
+    return [tuple(re.sub("[:_]+", " ", one).strip() for one in pair) for pair in pairs]
+
+
+def short(pairs: list[tuple[str, str]], stemmed) -> list[tuple[str, str]]:
+    """Terms of one to three words in both languages; and the words as the index of pages holds them, stemmed."""
+    found = {}
+    for said, told in pairs:
+        said, told = said.strip(" .:!?*"), re.sub(r"（.*?）|\(.*?\)|[。：！？*]", "", told).strip()
+        if re.fullmatch(r"[A-Za-z][a-z-]+(?: [A-Za-z][a-z-]+){0,2}", said) and re.fullmatch(
+            "[\u4e00-\u9fff]{1,7}", told
+        ):
+            found[said.lower(), told] = None
+            if " " not in said and (stem := " ".join(stemmed(said))) and stem != said.lower():
+                found[stem, told] = None
+    return list(found)
+
+
+def vocabulary(words: list[str], texts: list[str]) -> list[str]:
+    """English words: those given, and those that several texts have."""
+    often = Counter(word for text in set(texts) for word in set(re.findall(r"\b[a-z]{4,16}\b", text)))
+    return list(dict.fromkeys([*words, *(word for word, times in often.items() if times >= 4)]))
+
+
+def stems(words: list[str], stemmed) -> list[tuple[str, str]]:
+    """Words and their stems, which is how the index of pages holds them."""
+    pairs = ((word.lower(), " ".join(stemmed(word))) for word in words)
+    return list({(word, stem): None for word, stem in pairs if stem and stem != word})
 
 
 def names(wheel: Path) -> list[tuple[str, str]]:

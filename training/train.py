@@ -17,6 +17,8 @@ HEADS, WIDTH = 12, 384
 #: The time of these steps says how many fit into the seconds given.
 WARM = 40
 TEMPERATURE = 0.04
+#: Pieces of the shortest part of a text that the student learns beside whole ones.
+SHORTEST = 5
 #: The base model was trained with this one: its similarities lie close together.
 BASE_TEMPERATURE = 0.01
 MEASURED = ("locomo", "realtalk", "beam", "longmemeval", "realmem", "lifebench")
@@ -28,8 +30,13 @@ PAIRED = {
     "lifebench": 0.22,
     "coding": 0.1,
     "runs": 0.16,
-    "bilingual": 0.1,
+    "bilingual": 0.14,
 }
+#: Pairs of single words and short terms, of which each step has some: known translations, words and their stems, and words that
+#: the base model itself takes for each other's translation.
+TERMS = {"terms": 160, "stems": 48, "mined": 64}
+#: How many pairs of words are mined, and how many neighbours say how crowded a word's surroundings are.
+MINED, CROWD = 8000, 10
 MATRICES = ("q.w", "k.w", "v.w", "ao.w", "fi.w", "fo.w")
 
 
@@ -107,6 +114,26 @@ class Texts:
         self.lengths = data["lengths"].astype(np.int64)
         self.ends = np.cumsum(self.lengths)
         self.flat, self.prefix = data["texts"].astype(np.int64), data["prefix"].astype(np.int64)
+
+    def cropped(self, rows, rng):
+        """Texts with a part of each of these added, which says again what a text is about, or only some of it; and the rows of the parts."""
+        more = Texts.__new__(Texts)
+        rows = rows[self.lengths[rows] >= SHORTEST + 6]
+        sizes = rng.integers(SHORTEST, self.lengths[rows] - 2, endpoint=True)
+        at = (
+            self.ends[rows]
+            - self.lengths[rows]
+            + 1
+            + rng.integers(0, self.lengths[rows] - 2 - sizes, endpoint=True)
+        )
+        begin, end = self.flat[0], self.flat[self.ends[0] - 1]
+        parts = [
+            np.concatenate([[begin], self.flat[a : a + n], [end]]) for a, n in zip(at, sizes, strict=True)
+        ]
+        more.flat, more.prefix = np.concatenate([self.flat, *parts]), self.prefix
+        more.lengths = np.concatenate([self.lengths, sizes + 2])
+        more.ends = np.cumsum(more.lengths)
+        return more, len(self.lengths) + np.arange(len(parts))
 
     def vectors(self, model, rows, prefixed=False):
         sizes = self.lengths[rows]
@@ -230,14 +257,24 @@ class Lessons:
         self.paired = {n: w for n, w in PAIRED.items() if n != leave}
         self.sets = {name: Set(data, name, texts) for name in {*self.asked, *MEASURED}}
         self.pairs = {name: data[f"pairs.{name}"] for name in self.paired}
-        held = np.arange(len(data["pairs.bilingual"])) % 7 == 0
-        self.held, self.pairs["bilingual"] = data["pairs.bilingual"][held], data["pairs.bilingual"][~held]
-        self.words = data["words"]
+        # A seventh of all translations is kept back to be measured: by the Chinese text, so that a word and its stem go together.
+        self.held = {}
+        for name in ("bilingual", "terms"):
+            some = data[f"pairs.{name}"]
+            held = some[:, 1] % 7 == 0
+            self.held[name], self.pairs[name] = some[held], some[~held]
+        self.pairs["stems"] = data["pairs.stems"]
+        self.words, self.english = data["words"], int(data["words.english"])
         taught = [self.sets[n].rows() for n in self.asked] + [p.ravel() for p in self.pairs.values()]
         self.pool = np.unique(np.concatenate(taught))
+        self.parts = np.zeros(0, int)
+
+    def crop(self):
+        """Beside the whole texts, parts of them."""
+        self.texts, self.parts = self.texts.cropped(np.repeat(self.pool, 2), self.rng)
 
     def every(self):
-        return np.unique(np.concatenate([self.pool, self.words]))
+        return np.unique(np.concatenate([self.pool, self.words, self.parts]))
 
     def pick(self, weights):
         names = list(weights)
@@ -248,28 +285,61 @@ class Lessons:
         some = self.pairs[self.pick(self.paired)]
         return some[self.rng.choice(len(some), min(count, len(some)), replace=False)]
 
+    def terms(self):
+        return np.concatenate(
+            [
+                self.pairs[name][self.rng.choice(len(self.pairs[name]), n, replace=False)]
+                for name, n in TERMS.items()
+            ]
+        )
+
+    def mine(self, base):
+        """English and Chinese words that are each other's nearest, by the base model, its mean of each language taken out."""
+        sides = [self.words[: self.english], self.words[self.english :]]
+        a, b = (
+            F.normalize(rows - rows.mean(0), dim=-1) for rows in (base[on_device(side)] for side in sides)
+        )
+        near = a @ b.T
+        score = 2 * near - near.topk(CROWD, 1).values.mean(1, True) - near.topk(CROWD, 0).values.mean(0, True)
+        theirs, ours = score.argmax(1), score.argmax(0)
+        mutual = ours[theirs] == torch.arange(len(theirs), device=DEVICE)
+        margin = torch.where(mutual, score[torch.arange(len(theirs), device=DEVICE), theirs], -9.0)
+        best = margin.topk(min(MINED, int(mutual.sum()))).indices.cpu().numpy()
+        self.pairs["mined"] = np.stack([sides[0][best], sides[1][theirs.cpu().numpy()[best]]], 1)
+        print(
+            f"mined {len(best)} pairs, margins {float(margin.max()):.3f} to {float(margin[best[-1]]):.3f}",
+            flush=True,
+        )
+
     def general(self, count):
         words = self.rng.choice(self.words, count // 4, replace=False)
         both = self.pairs["bilingual"][
             self.rng.choice(len(self.pairs["bilingual"]), count // 16, replace=False)
         ].ravel()
-        return np.unique(
-            np.concatenate(
-                [words, both, self.rng.choice(self.pool, count - len(words) - len(both), replace=False)]
-            )
-        )
+        left = count - len(words) - len(both)
+        parts = self.rng.choice(self.parts, left // 2, replace=False) if len(self.parts) else self.parts
+        whole = self.rng.choice(self.pool, left - len(parts), replace=False)
+        return np.unique(np.concatenate([words, both, parts, whole]))
 
     @torch.no_grad()
-    def bilingual(self, model):
-        lookup = self.texts.lookup(model, self.held)
-        a, b = lookup(self.held[:, 0]), lookup(self.held[:, 1])
-        same = on_device(self.held[:, 1][:, None] == self.held[:, 1][None])
-        best = (a @ b.T).argmax(1)
-        return round(float(same[torch.arange(len(a), device=DEVICE), best].float().mean()), 4)
+    def translated(self, model):
+        """How often a text's nearest in the other language is its translation, the mean of each language taken out."""
+        found = {}
+        for name, held in self.held.items():
+            lookup = self.texts.lookup(model, held)
+            sides = [lookup(held[:, n]) for n in (0, 1)]
+            a, b = (F.normalize(rows - rows.mean(0), dim=-1) for rows in sides)
+            for way, (one, other, n) in {"": (a, b, 1), " back": (b, a, 0)}.items():
+                best = (one @ other.T).argmax(1).cpu().numpy()
+                right = {(x, y) for x, y in held.tolist()}
+                pair = np.stack([held[:, 1 - n], held[best, n]], 1)[:, :: 1 if n else -1]
+                found[name + way] = round(float(np.mean([tuple(one) in right for one in pair.tolist()])), 4)
+        return found
 
 
 def in_batch(a, b, pairs):
-    same = (pairs[:, 1][:, None] == pairs[:, 1][None]) & ~np.eye(len(pairs), dtype=bool)
+    same = (pairs[:, 1][:, None] == pairs[:, 1][None]) | (pairs[:, 0][:, None] == pairs[:, 0][None])
+    same &= ~np.eye(len(pairs), dtype=bool)
     scores = (a @ b.T / TEMPERATURE).masked_fill(on_device(same), -1e4)
     aim = torch.arange(len(a), device=DEVICE)
     return (F.cross_entropy(scores, aim) + F.cross_entropy(scores.T, aim)) / 2
@@ -277,20 +347,25 @@ def in_batch(a, b, pairs):
 
 def teacher_loss(model, lessons, base, args):
     one, pairs, some = lessons.sets[lessons.pick(lessons.asked)], lessons.pair(128), lessons.general(256)
-    drawn = one.drawn(32, 9, lessons.rng)
-    lookup = lessons.texts.lookup(model, one.rows_of(*drawn), pairs, some)
+    drawn, words = one.drawn(32, 9, lessons.rng), lessons.terms()
+    lookup = lessons.texts.lookup(model, one.rows_of(*drawn), pairs, some, words)
     scores, allowed = one.lists(lookup, *drawn)
     loss = F.cross_entropy(softly(scores, allowed, TEMPERATURE), torch.arange(len(scores), device=DEVICE))
     loss = loss + args.pairs * in_batch(lookup(pairs[:, 0]), lookup(pairs[:, 1]), pairs)
+    loss = loss + args.terms * in_batch(lookup(words[:, 0]), lookup(words[:, 1]), words)
     theirs, ours = base[on_device(some)], lookup(some)
     return loss + args.keep * agreement(theirs @ theirs.T, ours @ ours.T, temperature=BASE_TEMPERATURE)
 
 
 def student_loss(model, lessons, table, args):
     known = lambda rows: table[on_device(rows)]
-    one, pairs, some = lessons.sets[lessons.pick(lessons.asked)], lessons.pair(192), lessons.general(768)
-    drawn = one.drawn(32, 9, lessons.rng)
-    lookup = lessons.texts.lookup(model, one.rows_of(*drawn), pairs, some)
+    one, pairs, some = (
+        lessons.sets[lessons.pick(lessons.asked)],
+        lessons.pair(192),
+        lessons.general(args.general),
+    )
+    drawn, words = one.drawn(32, 9, lessons.rng), lessons.terms()
+    lookup = lessons.texts.lookup(model, one.rows_of(*drawn), pairs, some, words)
     scores, allowed = one.lists(lookup, *drawn)
     theirs, _ = one.lists(known, *drawn)
     aim = torch.arange(len(scores), device=DEVICE)
@@ -301,6 +376,7 @@ def student_loss(model, lessons, table, args):
     every = torch.ones(len(pairs), len(pairs), dtype=torch.bool, device=DEVICE)
     loss = loss + args.pairs * agreement(told[0] @ told[1].T, ours[0] @ ours[1].T, every)
     loss = loss + agreement(told[2] @ told[2].T, ours[2] @ ours[2].T)
+    loss = loss + args.terms * in_batch(lookup(words[:, 0]), lookup(words[:, 1]), words)
     return loss + args.same * (1 - (torch.cat(ours) * torch.cat(told)).sum(-1)).mean()
 
 
@@ -376,12 +452,15 @@ def main():
     )
     parser.add_argument("--layers", default="0,2,4,7,9,11")
     parser.add_argument("--teacher-steps", type=int, default=450)
-    parser.add_argument("--student-steps", type=int, default=3600)
+    parser.add_argument("--student-steps", type=int, default=3000)
     parser.add_argument("--rate", type=float, default=8e-5)
     parser.add_argument("--student-rate", type=float, default=5e-4)
     parser.add_argument("--pairs", type=float, default=0.5)
+    parser.add_argument("--terms", type=float, default=0.5)
     parser.add_argument("--keep", type=float, default=0.5)
-    parser.add_argument("--hard", type=float, default=0.15)
+    parser.add_argument("--hard", type=float, default=0.03)
+    parser.add_argument("--crop", type=int, default=1, help="0: the student learns whole texts only")
+    parser.add_argument("--general", type=int, default=1024)
     parser.add_argument("--same", type=float, default=3.0)
     parser.add_argument(
         "--most",
@@ -405,12 +484,13 @@ def main():
         def tell(what, model, tag=f"[without {leave}]", lessons=lessons):
             found = {name: lessons.sets[name].measured(model) for name in MEASURED}
             print(
-                f"{tag} {what}: {found} bilingual {lessons.bilingual(model)} at {time.time() - began:.0f} s",
+                f"{tag} {what}: {found} translated {lessons.translated(model)} at {time.time() - began:.0f} s",
                 flush=True,
             )
 
         if kept is None or leave != "nothing":
             kept = texts.all(base, lessons.every(), prefixed=True)
+        lessons.mine(kept)
         teacher = Model(
             {name: value if name == "word" else value.clone() for name, value in base.p.items()}, 12
         )
@@ -423,8 +503,11 @@ def main():
             "teacher",
         )
         if leave == "nothing":
+            print("base", lessons.translated(base), flush=True)
             tell("teacher", teacher)
-        table = texts.all(teacher, lessons.every())
+        if args.crop:
+            lessons.crop()
+        table = lessons.texts.all(teacher, lessons.every())
         student = cut(teacher, [int(n) for n in args.layers.split(",")])
         trained(
             student,

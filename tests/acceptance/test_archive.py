@@ -127,7 +127,8 @@ async def test_the_model_is_told_how_to_load_once_there_is_a_page(memory):
     assert GUIDE not in str((await chat.context("x", instructions="Be kind.")).messages)
     await fetched_turn(chat, manual())
     window = await chat.context("x", instructions="Be kind.")
-    assert window.messages[0] == {"role": "system", "content": f"Be kind.\n\n{GUIDE}\n\n{ZH.guide_more}"}
+    told = f"Be kind.\n\n{GUIDE}\n\n{ZH.guide_more}\n\n{window.parts.today}"
+    assert window.messages[0] == {"role": "system", "content": told}
 
 
 @both_faces
@@ -706,3 +707,17 @@ async def test_the_newest_result_is_in_view_however_much_was_written(memory):
     window = await chat.context(window_tokens=16_000)
     assert window.tokens <= 16_000
     assert notes == tool_texts(window)[-1]
+
+
+async def test_a_purged_page_brings_no_passage_and_fails_nothing(memory, caplog):
+    """It is still found by its words; the window goes on without it, and the log tells nothing of it."""
+    chat = memory.conversation("c", user_id="ada")
+    await fetched_turn(chat, manual())
+    await memory.settle()
+    asking = memory.conversation("d", user_id="ada")
+    (page,) = await memory.pages(user_id="ada")
+    assert page.uuid in str((await asking.context(f"{page.query_summary}?")).receipt.kept)
+    await memory.purge(uuids=[page.uuid])
+    window = await asking.context(f"{page.query_summary}?")
+    assert window.receipt.degraded == ()
+    assert "tier failed" not in caplog.text

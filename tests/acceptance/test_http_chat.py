@@ -85,7 +85,9 @@ async def test_an_answer_streams_and_stays(tmp_path):
     recall = of(events, "node")[1]
     assert done["window_tokens"] == recall["told"]["tokens"] <= recall["told"]["budget"]
     said = [(message["role"], message["content"]) for message in stub.requests[0]["messages"]]
-    assert [("system", "你是药房助手。"), ("user", "我对青霉素过敏。"), ("assistant", "已记录。")] == said[:3]
+    assert said[0][0] == "system"
+    assert said[0][1].startswith("你是药房助手。\n\n今天是 ")
+    assert [("user", "我对青霉素过敏。"), ("assistant", "已记录。")] == said[1:3]
     assert said[-1][1].endswith("我可以吃阿莫西林吗？")
     assert ["load_tool_history", "search_tool_history"] == [
         tool["function"]["name"] for tool in stub.requests[0]["tools"]

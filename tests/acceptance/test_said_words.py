@@ -86,7 +86,8 @@ async def test_a_window_is_dated_by_the_users_clock(tmp_path):
         first = await there.context("hello")
         clock.advance(60)
         second = await there.context("hello again")
-        texts = [message["content"] for message in first.messages]
+        today, *texts = [message["content"] for message in first.messages]
+        assert today == "Today is Thursday, 2026-06-18 (Asia/Shanghai)."
         assert texts[0] == "[2026-06-16 15:40]\nsaid 40 hours ago"
         assert texts[2] == "said 39 hours ago"
         # An hour ago it was half past ten in the evening in London, and the next morning in Shanghai.

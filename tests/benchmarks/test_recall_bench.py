@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmarks import recall, recall_peers
-from benchmarks.recall_data import Asked, lifebench, locomo, longmemeval, read_set, set_files
+from benchmarks.recall_data import Asked, lifebench, locomo, longmemeval, read_set, set_files, uniform
 from benchmarks.recall_rankers import plain_terms
 from benchmarks.recall_scores import FIGURES, difference, first_rank, share
 from benchmarks.recall_vectors import Remembered
@@ -96,6 +96,20 @@ LIFE = {
 }
 
 
+CHAT: dict[str, Any] = {
+    "user": "mo",
+    "turns": [
+        {"id": "t1", "conversation": "c1", "at": "2025-01-01T10:00:00+00:00", "user": "My bike is green.", "assistant": "Nice."},
+        {"id": "t2", "conversation": "c2", "at": "2025-01-02T10:00:00+00:00", "user": "Now it is blue.", "assistant": "Oh."},
+    ],
+    "queries": [
+        {"question": "What colour is my bike?", "gold": ["t1"], "unit": "turn", "kind": "fact", "before": None},
+        {"question": "And the first one?", "gold": ["c1"], "unit": "conversation", "kind": "past", "before": 1},
+        {"question": "What comes later?", "gold": ["c2"], "unit": "conversation", "kind": "past", "before": 1},
+    ],
+}  # fmt: skip
+
+
 def written(path: Path, content: object) -> Path:
     with gzip.open(path, "wt", encoding="utf-8") as file:
         json.dump(content, file)
@@ -107,6 +121,10 @@ def data(tmp_path: Path) -> Path:
     written(tmp_path / "locomo-own.json.gz", [TALK])
     written(tmp_path / "longmemeval-s-own.json.gz", [haystack("a"), haystack("b_abs")])
     written(tmp_path / "lifebench-zh-own.json.gz", [LIFE])
+    by_turn, by_session = ({**CHAT, "queries": CHAT["queries"][part]} for part in (slice(1), slice(1, None)))
+    written(tmp_path / "realtalk-own.json.gz", [by_turn])
+    written(tmp_path / "beam100k-own.json.gz", [by_turn])
+    written(tmp_path / "realmem-own.json.gz", [by_session])
     return tmp_path
 
 
@@ -134,6 +152,27 @@ def test_longmemeval_is_read(data: Path):
     assert 3 == len({one.conversation for one in corpus.said})
     assert all("answer" not in one.conversation + one.id + one.text for one in corpus.said)
     assert ["2023-05-30"] == [str(asked.at.date()) for asked in corpus.asked]
+
+
+def test_a_set_in_the_uniform_shape_is_read(tmp_path: Path):
+    """What answers is named by turn or by conversation, and was there when it was asked; other questions are left out."""
+    [corpus] = uniform(written(tmp_path / "realmem-own.json.gz", [CHAT]))
+    assert [({"t1"}, {"c1"}, None), (set(), {"c1"}, 1)] == [
+        (asked.turns, asked.sessions, asked.before) for asked in corpus.asked
+    ]
+    assert ["2025-01-02T11:00:00+00:00", "2025-01-01T11:00:00+00:00"] == [
+        asked.at.isoformat() for asked in corpus.asked
+    ]
+
+
+def test_turns_after_a_question_are_left_out_of_every_ranking(tmp_path: Path):
+    written(tmp_path / "realmem-own.json.gz", [CHAT])
+    report = recall.run(tmp_path, embedder=HashingEmbedder(), sets=["RealMem"], cache=tmp_path / "vectors")
+    [measured] = report.sets
+    assert ["pagefile", "words only", "plain BM25", "dense alone"] == measured.rankers
+    asked_early = [one for one in measured.answered if one.asked.before == 1]
+    assert all("t2" not in one.top for one in asked_early)
+    assert ["t1"] == next(list(one.top) for one in asked_early if one.ranker == "dense alone")
 
 
 def test_lifebench_is_read(data: Path):
@@ -241,11 +280,11 @@ def test_a_run_says_everything(data: Path, tmp_path: Path, quick: bool):
     told: list[str] = []
     report = recall.run(data, quick=quick, progress=told.append, embedder=HashingEmbedder())
     assert list(FIGURES) == [measured.set for measured in report.sets]
-    assert [2, 1, 1] == [measured.questions for measured in report.sets]
+    assert [2, 1, 1, 1, 1, 1] == [measured.questions for measured in report.sets]
     said = json.loads(json.dumps(report.to_json()))
     for measured in said["sets"]:
-        assert ["pagefile", "words only", "plain BM25"] == list(measured["figures"])
-        assert ["words only", "plain BM25"] == list(measured["ahead of"])
+        assert ["pagefile", "words only", "plain BM25", "dense alone"] == list(measured["figures"])
+        assert ["words only", "plain BM25", "dense alone"] == list(measured["ahead of"])
         for figure, ahead in measured["ahead of"]["plain BM25"].items():
             ours, theirs = (measured["figures"][ranker][figure] for ranker in ("pagefile", "plain BM25"))
             assert pytest.approx(ours - theirs, abs=1e-3) == ahead["mean"]
@@ -257,7 +296,7 @@ def test_a_run_says_everything(data: Path, tmp_path: Path, quick: bool):
     }
     report.write(tmp_path / "out.jsonl")
     lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
-    assert 12 == len(lines)
+    assert 7 * 4 == len(lines)
     assert ("LoCoMo", "pagefile", "talk-0") == tuple(lines[0][key] for key in ("set", "ranker", "id"))
     assert told
 
@@ -265,7 +304,7 @@ def test_a_run_says_everything(data: Path, tmp_path: Path, quick: bool):
 def test_one_set_is_enough(data: Path):
     """What is not there is not measured."""
     (data / "locomo-own.json.gz").unlink()
-    assert ["LongMemEval-S", "LifeBench-zh"] == list(set_files(data))
+    assert ["LongMemEval-S", "LifeBench-zh", "REALTALK", "BEAM-100K", "RealMem"] == list(set_files(data))
 
 
 def test_no_data_is_said(tmp_path: Path):
@@ -288,9 +327,9 @@ def test_the_command_prints_a_table_and_json(data: Path, tmp_path: Path):
     """The same numbers in both, and the answers in a file."""
     out = tmp_path / "answers.jsonl"
     shown = CliRunner().invoke(app, ["recall", "--data", str(data), "--quick", "--out", str(out)])
-    assert (0, 12) == (shown.exit_code, len(out.read_text("utf-8").splitlines()))
+    assert (0, 7 * 4) == (shown.exit_code, len(out.read_text("utf-8").splitlines()))
     assert "LoCoMo, 2 questions, 4 turns" in shown.output
-    for ranker in ("pagefile", "words only", "plain BM25"):
+    for ranker in ("pagefile", "words only", "plain BM25", "dense alone"):
         assert re.search(rf"^ *[01]\.\d{{3}} .*{ranker} +turn share@10 *$", shown.output, re.MULTILINE)
     shown = CliRunner().invoke(app, ["recall", "--data", str(data), "--json"])
-    assert 3 == len(json.loads(shown.stdout)["sets"])
+    assert 6 == len(json.loads(shown.stdout)["sets"])

@@ -1,4 +1,6 @@
-"""The routes of redis/agent-memory-server, as its client calls them; `pagefile bench clients` runs the client itself."""
+"""The routes of redis/agent-memory-server, as its client calls them; `pagefile bench vendors` runs the client itself."""
+
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
@@ -166,3 +168,66 @@ def test_keys_reach_their_own_users_only(keyed):
     # Somebody else's id is taken: nothing of theirs is overwritten.
     bob.call("POST", "/v1/long-term-memory/", 409, json={"memories": [{"id": "m1", "text": "Mine now"}]})
     assert tenant.call("GET", "/v1/long-term-memory/m1")["text"] == "The user sails"
+
+
+def test_an_id_of_another_users_memory_is_refused(client):
+    client.create(DARK)
+    mine = {**DARK, "user_id": "bob", "text": "The user prefers large type"}
+    client.call("POST", "/v1/long-term-memory/", 409, json={"memories": [mine]})
+    held = client.call("GET", "/v1/long-term-memory/m1")
+    assert (held["user_id"], held["text"]) == ("ada", DARK["text"])
+
+
+def test_a_user_with_sessions_only_is_found_without_being_named(client):
+    client.put("s1", "We sailed to Elba with Anna.", "Nice.")
+    assert client.texts("Elba", session_id={"eq": "s1"}) == ["We sailed to Elba with Anna."]
+
+
+def prompted(client, session):
+    given = {"query": "And now?", "session": {"session_id": session, "user_id": "ada"}}
+    messages = client.call("POST", "/v1/memory/prompt", json=given)["messages"]
+    return [one["content"]["text"] for one in messages if one["role"] != "system"]
+
+
+def test_a_deleted_session_does_not_come_back(client):
+    client.put("s1", "We sailed to Elba with Anna.", "Nice.")
+    assert len(prompted(client, "s1")) == 3
+    client.call("DELETE", "/v1/working-memory/s1", params={"user_id": "ada"})
+    assert prompted(client, "s1") == ["And now?"]
+    client.put("s1", "Good morning, how is the weather?", "Sunny.")
+    assert prompted(client, "s1") == ["Good morning, how is the weather?", "Sunny.", "And now?"]
+
+
+def test_a_session_without_a_user_does_not_overwrite_a_users(client):
+    client.put("s1", "We sailed to Elba with Anna.", "Nice.")
+    client.put("s1", "Nobody's words", params={"namespace": ""})
+    held = client.call("GET", "/v1/working-memory/s1", params={"user_id": "ada"})
+    assert held["messages"][0]["content"] == "We sailed to Elba with Anna."
+
+
+def test_messages_without_ids_are_recorded_once(client):
+    said = [
+        {"role": "user", "content": "We sailed to Elba with Anna."},
+        {"role": "assistant", "content": "Nice."},
+    ]
+    more = [{"role": "user", "content": "It rained in the evening."}, {"role": "assistant", "content": "Oh."}]
+    for messages in (said, said, said + more):
+        client.call("PUT", "/v1/working-memory/s1", json={"messages": messages, "user_id": "ada"})
+    assert sorted(client.texts(user_id={"eq": "ada"})) == [more[0]["content"], said[0]["content"]]
+
+
+def test_two_workers_that_save_a_session_at_once_record_it_once(client):
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: client.put("s1", "We sailed to Elba with Anna.", "Nice."), range(4)))
+    assert client.texts(user_id={"eq": "ada"}) == ["We sailed to Elba with Anna."]
+
+
+@pytest.mark.parametrize(
+    "messages", ["hello", {"role": "user"}, [{"role": "user", "content": "hi", "id": [1]}]]
+)
+def test_messages_that_are_none_change_no_session(client, messages):
+    client.put("s1", "We sailed to Elba with Anna.", "Nice.")
+    given = {"messages": messages, "user_id": "ada"}
+    client.call("PUT", "/v1/working-memory/s1", 422, json=given)
+    held = client.call("GET", "/v1/working-memory/s1", params={"user_id": "ada"})
+    assert len(held["messages"]) == 2

@@ -1,5 +1,6 @@
-"""mem0's routes, as its clients call them; `pagefile bench clients` runs the clients themselves."""
+"""mem0's routes, as its clients call them; `pagefile bench vendors` runs the clients themselves."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import httpx
@@ -212,3 +213,65 @@ def test_users_named_by_a_filter():
     assert values_of({"OR": [{"user_id": "a"}, {"user_id": {"in": ["b", "a"]}}]}, "user_id") == ["a", "b"]
     assert values_of({"OR": [{"user_id": "a"}, {"agent_id": "b"}]}, "user_id") == []
     assert values_of({"user_id": "*"}, "user_id") == []
+
+
+def test_an_agent_of_which_nothing_was_learnt_is_listed_and_found(client):
+    said = "We had lunch with Anna at the harbour."
+    client.call("POST", "/v3/memories/add/", json={"messages": said, "agent_id": "bot"})
+    assert client.texts({"agent_id": "bot"}) == [said]
+    assert client.found("lunch with Anna", {"agent_id": "bot"}) == [said]
+    (entity,) = client.call("GET", "/v1/entities/")["results"]
+    assert (entity["type"], entity["name"], entity["total_memories"]) == ("agent", "bot", 1)
+
+
+def test_names_with_slashes_and_long_names_have_conversations_of_their_own(client):
+    lunch, dinner = "We had lunch at the harbour.", "Dinner was in the old town."
+    client.add(lunch, user_id="org/x")
+    client.add(dinner, user_id="org", run_id="x")
+    assert (client.texts({"user_id": "org/x"}), client.texts({"user_id": "org"})) == ([lunch], [dinner])
+    for user in ("u" * 255, "用" * 100):
+        (told,) = client.add(lunch, user_id=user, run_id="r" * 200)["results"]
+        assert client.call("GET", f"/v1/memories/{told['id']}/")["user_id"] == user
+
+
+@pytest.mark.parametrize("given", [{"run_id": "r1"}, {"agent_id": "bot"}, {"user_id": "*"}])
+def test_everything_that_the_names_mean_is_deleted(client, given):
+    raw(client, "Plays chess", run_id="r1", agent_id="bot")
+    client.add("We had lunch at the harbour.", run_id="r1", agent_id="bot")
+    client.call("DELETE", "/v1/memories/", params=given)
+    assert client.texts() == []
+
+
+def test_a_memory_changed_to_what_another_says_keeps_its_id(client):
+    tea, _ = raw(client, "Likes tea", "Likes coffee")
+    client.call("PUT", f"/v1/memories/{tea}/", 409, json={"text": "Likes coffee"})
+    assert client.call("GET", f"/v1/memories/{tea}/")["memory"] == "Likes tea"
+
+
+def test_filters_by_id_and_by_words(client):
+    tea, _ = raw(client, "Likes tea", "Likes coffee")
+    assert client.texts({"AND": [ADA, {"memory_ids": [tea]}]}) == ["Likes tea"]
+    assert client.texts({"AND": [ADA, {"keywords": {"icontains": "COFFEE"}}]}) == ["Likes coffee"]
+
+
+def test_of_many_who_change_a_memory_at_once_the_last_one_wins(client):
+    (tea,) = raw(client, "Likes tea")
+    with ThreadPoolExecutor(6) as pool:
+        list(
+            pool.map(
+                lambda cups: client.call(
+                    "PUT", f"/v1/memories/{tea}/", json={"text": f"Drinks {cups} cups of tea"}
+                ),
+                range(6),
+            )
+        )
+    assert [one["id"] for one in client.listed()["results"]] == [tea]
+    assert len(client.call("GET", f"/v1/memories/{tea}/history/")) == 7
+
+
+def test_an_agent_is_deleted_with_what_it_has_of_users(client):
+    raw(client, "Plays chess", agent_id="bot")
+    raw(client, "Likes tea")
+    client.call("DELETE", "/v2/entities/agent/bot/")
+    assert client.texts() == ["Likes tea"]
+    client.call("DELETE", "/v2/entities/robot/bot/", 422)

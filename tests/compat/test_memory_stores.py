@@ -179,3 +179,16 @@ def test_keys_reach_their_own_stores_only(keyed, closing):
     assert version.created_by.type == "api_actor"
     with pytest.raises(anthropic.AuthenticationError):
         client("sk-ant-other").list()
+
+
+def test_entries_can_be_deleted_while_they_are_listed(stores, store):
+    for number in range(5):
+        written(stores, store, f"/{number}.md")
+    for one in stores.memories.list(store.id, limit=2):
+        stores.memories.delete(one.id, memory_store_id=store.id)
+    assert list(stores.memories.list(store.id)) == []
+    for _ in range(4):
+        stores.create(name="More")
+    for one in stores.list(limit=2):
+        stores.delete(one.id)
+    assert list(stores.list()) == []

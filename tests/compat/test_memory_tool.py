@@ -299,3 +299,10 @@ async def test_the_asynchronous_tool_runner_uses_it(claude):
             )
             await runner.until_done()
         assert "Earl Grey" in await tool.call({"command": "view", "path": "/memories/tea.md"})
+
+
+def test_what_a_model_may_get_wrong_in_a_view(tool):
+    tool.call({"command": "create", "path": "/memories/a.md", "file_text": "one\ntwo\n"})
+    assert "two line numbers" in said(tool, command="view", path="/memories/a.md", view_range=["1", None])
+    assert "/memories/a.md" in said(tool, command="view", path="/memories/")
+    assert "//" not in said(tool, command="view", path="/memories/").split(":", 1)[1]

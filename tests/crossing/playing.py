@@ -253,7 +253,9 @@ class Player:
                 self.names.said[Owner(speaker.tenant, user)] |= ids
         if target.name in CORRECTING:
             # Whoever says it, it is said about the user of the fact, who may read it.
-            users = {one["user_id"] for one in answer.data if isinstance(one, dict) and "user_id" in one}
+            told = [one for one in answer.data if isinstance(one, dict)]
+            # The library answers with records, which have a scope.
+            users = {one["user_id"] if "user_id" in one else one["scope"]["user"] for one in told}
             for name in filter(is_text, found_in(sent)):
                 self.names.owners[name] |= {Owner(speaker.tenant, user) for user in users}
         if target.name in FORGETTING:

@@ -41,6 +41,7 @@ WEIGHTS = {
     "GET /inspector/inspector.css": 1, "GET /inspector/inspector.js": 1, "GET /inspector/icon.svg": 1,
     "POST /inspector/page": 2, "POST /inspector/facts": 2, "POST /inspector/erase": 1, "POST /inspector/demo": 1,
     "POST /inspector/login": 1, "POST /inspector/logout": 1, "POST /inspector/chat": 1, "POST /inspector/chat/stream": 1,
+    "POST /agents/hook": 4,
 }  # fmt: skip
 #: What an operator asks of a tenant, also where a conversation is named without its user.
 TENANT_WIDE = frozenset({"GET /v1/turns/done", "GET /v1/export", "POST /v1/forget", "POST /v1/pages/purge"})
@@ -51,6 +52,9 @@ FORM_FIELDS = {"what": one_of("add", "edit", "retract", "undo"), "fact_id": some
                "pinned": one_of("yes", "no"), "revision": one_of("0", "1"), "category": label, "attribute": label, "message": asked,
                "sample": one_of(OUT, OUT, "1"), "next": one_of("/inspector/conversations", "//elsewhere"),
                "turn_id": now_and_then(some("turn")), "page": now_and_then(some("page"))}  # fmt: skip
+#: Where the scripts of coding agents send what their hooks were given; no description lists it.
+HOOK = "/agents/hook"
+HOOK_FIELDS = {"tenant": False, "user_id": False, "conversation_id": True}
 #: Keys that everybody sends: an answer that is kept for one must not be given to another.
 ONCE_KEYS = tuple(f"same-{number}" for number in range(40))
 
@@ -96,7 +100,7 @@ def routes_of(app: FastAPI) -> dict[str, Route]:
     ]
     known = {route.name for route in found}
     others = [
-        Route(method, one.path or "")
+        Route(method, one.path or "", body=HOOK_FIELDS if one.path == HOOK else None)
         for one in iter_route_contexts(app.routes)
         for method in sorted((one.methods or set()) - {"HEAD"})
     ]
@@ -126,11 +130,23 @@ def request_of(route: Route, ask: Ask, caller: Caller, named: Named) -> httpx.Re
     if route.name == "POST /v1/import":
         text = upload(ask, of_user=caller.user is not None)
         return _request(route, headers | {"Content-Type": "application/x-ndjson"}, whose, text.encode())
+    if route.path == HOOK:
+        body = json.dumps(_hook(ask) | whose, ensure_ascii=False).encode()
+        return _request(route, headers | {"Content-Type": "application/json"}, {}, body)
     given = filled(route.name, route.fields, ask)
     if route.body is not None:
         body = json.dumps({**whose, **given}, ensure_ascii=False).encode()
         return _request(route, headers | {"Content-Type": "application/json"}, {}, body)
     return _request(route, headers, whose | given)
+
+
+def _hook(ask: Ask) -> dict[str, object]:
+    """What the script of a coding agent sends."""
+    event = ask.dice.choice(["SessionStart", "UserPromptSubmit", "PostToolUse", "Stop"])
+    given = {"prompt": asked(ask), "last_assistant_message": said(ask), "tool_name": "Bash", "tool_input": {},
+             "tool_response": {"stdout": said(ask)}, "tool_use_id": "t"}  # fmt: skip
+    input_ = {**given, "hook_event_name": event}
+    return {"conversation_id": "s", "agent": "claude", "project": "/p", "input": input_}
 
 
 def sent_by(caller: Caller, earlier: httpx.Request) -> httpx.Request:

@@ -160,10 +160,11 @@ async def test_receipts_do_not_depend_on_the_clock(memory, clock):
     assert list(first.receipt) == list(second.receipt)
     clock.advance(-30 * DAY_S)
     third = await chat.context("然后呢？")
-    (begins, *turns), now, asked = third.messages[:-2], third.messages[-2], third.messages[-1]
+    (today, begins, *turns), now, asked = third.messages[:-2], third.messages[-2], third.messages[-1]
+    assert f"{clock.now():%Y-%m-%d}" in today["content"]
     assert begins["content"] == f"[{said_at:%Y-%m-%d %H:%M}]\n问题 0"
     assert f"<now>\n{clock.now():%Y-%m-%d %H:%M} " in now["content"]
-    assert [*turns, asked] == first.messages[1:]
+    assert [*turns, asked] == first.messages[2:]
     assert [one.id for one in third.receipt.kept if one.id != "now"] == [one.id for one in first.receipt.kept]
     spoken = [message["content"] for message in first.messages if message["role"] == "assistant"]
     assert spoken == [f"回答 {number}" for number in range(6)]

@@ -14,6 +14,7 @@ from pagefile.cli.measures import number, plural
 from pagefile.cli.options import UserId, in_conversation
 from pagefile.cli.output import complain, visible
 from pagefile.cli.progress import counting, moving
+from pagefile.compat.imports import TAKES
 from pagefile.damage import damage_mark, damage_since
 from pagefile.engine import Memory
 from pagefile.errors import NotFoundError, TransferError
@@ -37,6 +38,8 @@ Source = Literal[
     "gemini",
     "letta",
     "zep",
+    "reference-memory",
+    "memory-tool",
 ]
 
 _MARK = b'"pagefile-export"'
@@ -89,6 +92,9 @@ def import_(
     user_id: Annotated[str | None, Option(help="The user, where the dump does not name one.")] = None,
 ) -> None:
     """Read an export, or a dump of another memory; what already exists is left as it is. Nothing leaves this machine."""
+    if source in TAKES:
+        _take_files(cli, file, source, user_id)
+        return
     if source != "pagefile":
         _take_over(cli, _files(file, source), source, user_id=user_id, conversation_id=conversation)
         return
@@ -108,6 +114,27 @@ def import_(
                 raise TransferError(f"{error} {_SAY_WHOSE}") from error
             raise
     cli.answer(counts, _counted("Imported", counts))
+
+
+def _take_files(cli: Invocation, file: Path | None, source: str, user_id: str | None) -> None:
+    if file is None:
+        raise BadParameter("say which file or folder to import")
+    whose = user_id or cli.settings.mcp.user_id
+    with moving(f"Importing {file.name}"):
+        counts = cli.run(lambda memory: TAKES[source](memory, file, whose, cli.tenant), must_exist=False)
+    if not counts:
+        raise TransferError(f"There is nothing in {file.name!r} that could be imported.")
+    told = {kind: counts[kind] for kind in ("fact", "file", "known", "rejected") if counts[kind]}
+    cli.answer(
+        dict(counts),
+        _counted("Imported", {k: v for k, v in told.items() if k in {"fact", "file"}}) + _not_imported(told),
+    )
+
+
+def _not_imported(counts: Mapping[str, int]) -> str:
+    others = {"there already": counts.get("known", 0), "rejected": counts.get("rejected", 0)}
+    left = [f"{what} ({number(count)})" for what, count in others.items() if count]
+    return f"\nNot imported: {', '.join(left)}." if left else ""
 
 
 def _files(given: Path | None, source: str) -> list[Path]:

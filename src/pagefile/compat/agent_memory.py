@@ -27,17 +27,20 @@ from pagefile.compat.api import (
 )
 from pagefile.compat.memories import Entry
 from pagefile.compat.said import Said, exchanges, is_said
-from pagefile.errors import AccessError, InvalidArgumentError, NotFoundError
-from pagefile.ports import OWN_NAMESPACE, ItemKey, ItemWrite
+from pagefile.errors import AccessError, ConflictError, InvalidArgumentError, NotFoundError
+from pagefile.ports import OWN_NAMESPACE, ItemKey, ItemWrite, StoredItem
 from pagefile.record_json import to_json
 from pagefile.records import Fact, JsonValue, Scope, Turn, utc
 from pagefile.shapes.skeleton import as_list, as_object, objects_in
+from pagefile.tiers.base import off_loop
 from pagefile.tiers.fact_book import Draft
 
 _SESSIONS = (OWN_NAMESPACE, "working memory")
 #: Whose memories those are that name no user.
 _NOBODY = "agent-memory:no-user"
 _MAX_PAGE = 1_000
+#: More memories are filtered in a thread.
+_LARGE = 2_000
 #: The window of a prompt whose caller names none.
 _WINDOW_TOKENS = 8_000
 #: What a memory has beside its text, as the client sent it.
@@ -89,9 +92,13 @@ class _Session:
     def owner(self) -> str:
         return self.user or _NOBODY
 
-    @property
-    def conversation(self) -> str:
-        return _said(self.asked).conversation(self.owner, self.namespace, self.id)
+    async def conversation(self) -> str | None:
+        """Where its exchanges are recorded; None if there is no such session. One that was deleted or has expired begins again."""
+        item = await self._item()
+        if item is None:
+            return None
+        begun = f"{item.created:%Y%m%dT%H%M%S%f}"
+        return _said(self.asked).conversation(self.owner, self.namespace, self.id, begun)
 
     async def located(self) -> "_Session":
         """The session itself; where no user is named and no such session has none, that of the one user who has it."""
@@ -102,13 +109,19 @@ class _Session:
         return found[0] if len(found) == 1 else self
 
     async def read(self) -> dict[str, Any] | None:
+        found = await self._item()
+        return None if found is None else cast("dict[str, Any]", found.value)
+
+    async def _item(self) -> StoredItem | None:
         items, now = self.asked.memory.engine.store.items, self.asked.memory.engine.clock.now()
         (found,) = await items.get(self.scope, [self.key], now=now)
-        return None if found is None else cast("dict[str, Any]", found.value)
+        return found
 
     async def write(self, value: dict[str, Any] | None) -> None:
         engine = self.asked.memory.engine
         ttl_s = None if value is None else number_in(value, "ttl_seconds")
+        if ttl_s is not None and ttl_s <= 0:
+            raise InvalidArgumentError("`ttl_seconds` must be above 0.")
         write = ItemWrite(*self.key, value, ttl_s)
         await engine.store.items.write(self.scope, [write], now=engine.clock.now())
 
@@ -151,7 +164,7 @@ def _window(asked: Asked) -> int | None:
 
 
 async def _put_session(asked: Asked, session_id: str) -> Answer:
-    session, fields = await _Session.of(asked, session_id).located(), asked.fields
+    session, fields = _Session.of(asked, session_id), asked.fields
     before = await session.read() or {}
     now = to_json(asked.memory.engine.clock.now())
     value: dict[str, Any] = {
@@ -161,13 +174,16 @@ async def _put_session(asked: Asked, session_id: str) -> Answer:
         "long_term_memory_strategy": {"strategy": "discrete", "config": {}},
         "ttl_seconds": None,
         **{name: inner for name, inner in fields.items() if name not in {"tokens", "recorded"}},
-        "messages": [_message(one, now) for one in objects_in(fields.get("messages"))],
+        "messages": _messages(fields.get("messages"), before.get("messages", []), now),
         "session_id": session_id,
         "user_id": session.user,
         "namespace": session.namespace,
         "last_accessed": now,
         "recorded": before.get("recorded", []),
     }
+    if not before:
+        # It begins now: its exchanges belong to this session, and not to one of this name that was deleted.
+        await session.write(value)
     await _record(session, value)
     await _promote(session, value)
     value["context"] = value["context"] or await _summary(session, value)
@@ -175,11 +191,28 @@ async def _put_session(asked: Asked, session_id: str) -> Answer:
     return Answer({**session.shown(value), "new_session": not before})
 
 
+def _messages(given: object, before: Sequence[Mapping[str, Any]], now: JsonValue) -> list[dict[str, Any]]:
+    """Messages with ids; one without that was already there keeps the id it was given then."""
+    listed, found = as_list(given or []), list[dict[str, Any]]()
+    if listed is None:
+        raise InvalidArgumentError("`messages` must be a list of messages.")
+    for place, one in enumerate(as_object(inner) or {} for inner in listed):
+        message = _message(one, now)
+        held: Mapping[str, Any] = before[place] if place < len(before) else {}
+        if one.get("id") is None and all(held.get(name) == message[name] for name in ("role", "content")):
+            message = {**held, **one, "id": held["id"]}
+        found.append(message)
+    return found
+
+
 def _message(given: Mapping[str, Any], now: JsonValue) -> dict[str, Any]:
-    if not isinstance(given.get("content"), str):
-        raise InvalidArgumentError("Every message needs `role` and `content`, both text.")
+    if not isinstance(given.get("content"), str) or not isinstance(given.get("id", ""), str | None):
+        raise InvalidArgumentError(
+            "Every message needs `role` and `content`, and its `id` must be text, too."
+        )
     made = {"id": str(uuid4()), "created_at": now, "discrete_memory_extracted": "f"}
-    return {**made, **given, "role": required(given, "role")}
+    own = {name: inner for name, inner in given.items() if name != "id" or inner is not None}
+    return {**made, **own, "role": required(given, "role")}
 
 
 async def _record(session: _Session, value: dict[str, Any]) -> None:
@@ -191,8 +224,14 @@ async def _record(session: _Session, value: dict[str, Any]) -> None:
     turns = exchanges((one["role"], one["content"]) for one in new)
     about = {"session_id": session.id, "namespace": session.namespace}
     metadata = {name: inner for name, inner in about.items() if inner is not None}
-    if turns:
-        await _said(session.asked).record(session.owner, session.conversation, turns, metadata=metadata)
+    conversation = await session.conversation()
+    if turns and conversation is not None:
+        # By the messages' ids: two workers that save the same session at once write the same turns.
+        keys = [
+            f"{asked} {answered}" for asked, answered in exchanges((one["role"], one["id"]) for one in new)
+        ]
+        said = _said(session.asked)
+        await said.record(session.owner, conversation, turns, keys=keys, metadata=metadata)
     value["recorded"] = [*value["recorded"], *(one["id"] for one in new)]
     for one in new:
         one["discrete_memory_extracted"] = "t"
@@ -215,9 +254,10 @@ async def _summary(session: _Session, value: dict[str, Any]) -> str | None:
     """What the messages that no longer fit the client's window said; None while all fit."""
     if len(session.shown(value)["messages"]) == len(value["messages"]) or not value["recorded"]:
         return None
-    chat = session.asked.memory.conversation(
-        session.conversation, user_id=session.owner, tenant=session.asked.tenant
-    )
+    conversation = await session.conversation()
+    if conversation is None:
+        return None
+    chat = session.asked.memory.conversation(conversation, user_id=session.owner, tenant=session.asked.tenant)
     return (await chat.checkpoint()).summary
 
 
@@ -272,6 +312,8 @@ async def _store(asked: Asked, given: Mapping[str, Any]) -> None:
     user = text_in(given, "user_id") or asked.user or _NOBODY
     if memory_id is not None:
         with suppress(NotFoundError):
+            if (await asked.memories.get(memory_id)).user != user:
+                raise ConflictError(f"The memory {memory_id!r} is another user's: choose another id.")
             await asked.memories.update(memory_id, text, attributes)
             return
     await asked.memories.add(user, Draft(text, id=memory_id), attributes)
@@ -342,7 +384,10 @@ async def _delete(asked: Asked) -> Answer:
 
 
 async def _remove(asked: Asked, memory_id: str) -> None:
-    await (_said(asked).forget(memory_id) if is_said(memory_id) else asked.memories.delete(memory_id))
+    if is_said(memory_id):
+        await _said(asked).forget(await _said(asked).get(memory_id))
+    else:
+        await asked.memories.delete(memory_id)
 
 
 async def _search(asked: Asked) -> Answer:
@@ -358,8 +403,15 @@ async def _found(asked: Asked, fields: Mapping[str, Any]) -> list[dict[str, Any]
     """Memories that pass the filters, with their distance to the text; without a text, the newest first."""
     users = await _users(asked, fields)
     chosen = _Filter(fields)
-    entries = [one for one in await asked.memories.of(users) if chosen.passes(_record_of(one))]
-    turns = [one for one in await _said(asked).of(users) if chosen.passes(_message_of(one))]
+    every, said = await asked.memories.of(users), await _said(asked).of(users)
+
+    def passing() -> tuple[list[Entry], list[Turn]]:
+        return (
+            [one for one in every if chosen.passes(_record_of(one))],
+            [one for one in said if chosen.passes(_message_of(one))],
+        )
+
+    entries, turns = await off_loop(passing, len(every) + len(said), _LARGE)
     text = text_in(fields, "text") or ""
     if not text.strip():
         listed = [*(_record_of(one) for one in reversed(entries)), *(_message_of(one) for one in turns)]
@@ -381,7 +433,7 @@ async def _users(asked: Asked, fields: Mapping[str, Any]) -> list[str]:
     named = [*([given["eq"]] if isinstance(given.get("eq"), str) else []), *texts_in(given, "in_")]
     if named:
         return [cast("str", asked.memories.owner(user).user) for user in named]
-    return await asked.memories.owners()
+    return await _said(asked).users()
 
 
 class _Filter:
@@ -504,7 +556,10 @@ async def _window_messages(asked: Asked, query: str, given: Mapping[str, Any]) -
         {name: str(value) for name, value in given.items() if value is not None}, {}, None,
     )  # fmt: skip
     session = await _Session.of(asked_for, required(given, "session_id")).located()
-    chat = asked.memory.conversation(session.conversation, user_id=session.owner, tenant=asked.tenant)
+    conversation = await session.conversation()
+    if conversation is None:
+        return []
+    chat = asked.memory.conversation(conversation, user_id=session.owner, tenant=asked.tenant)
     window = await chat.context(query=query, window_tokens=_window(asked_for) or _WINDOW_TOKENS)
     shown = [
         _said_by(str(one["role"]), content)

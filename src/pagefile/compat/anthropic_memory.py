@@ -29,7 +29,12 @@ class _Commands:
         self.files = MemoryFiles.of(self.loop.memory, user_id, tenant)
 
     async def call(self, command: Any) -> str:
-        given: Any = command.model_dump(exclude_none=True) if isinstance(command, BaseModel) else command
+        # Without warnings: what a model got wrong in a command is told to the model.
+        given: Any = (
+            command.model_dump(exclude_none=True, warnings=False)
+            if isinstance(command, BaseModel)
+            else command
+        )
         try:
             return await self.files.call(given)
         except MemoryFileError as error:

@@ -31,10 +31,13 @@ from pagefile.compat.said import Said, exchanges, is_said
 from pagefile.errors import InvalidArgumentError, NotFoundError
 from pagefile.records import JsonValue, Turn
 from pagefile.shapes.skeleton import as_list, as_object
+from pagefile.tiers.base import off_loop
 from pagefile.tiers.fact_book import Draft
 
 _ENTITIES = ("user_id", "agent_id", "app_id", "run_id")
 _MAX_PAGE = 1_000
+#: More memories are filtered in a thread.
+_LARGE = 2_000
 #: Attributes that the answers have beside `metadata`.
 _OWN = ("run_id", "expiration_date")
 
@@ -205,7 +208,7 @@ async def _users(asked: Asked, filters: object) -> list[str]:
     named = values_of(filters, "user_id")
     if named:
         return [asked.memories.owner(user).user or "" for user in named]
-    return await asked.memories.owners()
+    return await _said(asked).users()
 
 
 def _passes(asked: Asked, record: Mapping[str, Any]) -> bool:
@@ -222,16 +225,21 @@ def _passes(asked: Asked, record: Mapping[str, Any]) -> bool:
     made = record["created_at"]
     if (start and made < start) or (end and made[: len(end)] > end):
         return False
-    return matches(fields.get("filters"), record)
+    # Two names of mem0's filters for what its answers call otherwise.
+    named = {"keywords": record["memory"], "memory_ids": record["id"]}
+    return matches(fields.get("filters"), {**record, **named})
 
 
 async def _list(asked: Asked) -> Answer:
     users = await _users(asked, asked.fields.get("filters"))
     entries = await asked.memories.of(users)
-    listed = [_result(entry) for entry in reversed(entries)] + [
-        _turn_result(turn) for turn in await _said(asked).of(users)
-    ]
-    kept = [one for one in listed if _passes(asked, one)]
+    turns = await _said(asked).of(users)
+
+    def passing() -> list[dict[str, Any]]:
+        listed = [*(_result(entry) for entry in reversed(entries)), *map(_turn_result, turns)]
+        return [one for one in listed if _passes(asked, one)]
+
+    kept = await off_loop(passing, len(entries) + len(turns), _LARGE)
     given = {**asked.fields, **asked.query}
     page, size = count_in(given, "page", 1, 10**9), count_in(given, "page_size", 100, _MAX_PAGE)
     shown = kept[(page - 1) * size : page * size]
@@ -252,12 +260,19 @@ async def _search(asked: Asked) -> Answer:
     users = await _users(asked, fields.get("filters"))
     most = count_in(fields, "top_k", count_in(fields, "limit", 10, _MAX_PAGE), _MAX_PAGE)
     threshold = number_in(fields, "threshold")
-    entries = [entry for entry in await asked.memories.of(users) if _passes(asked, _result(entry))]
+    every, said = await asked.memories.of(users), await _said(asked).of(users)
+
+    def passing() -> tuple[list[Entry], list[Turn]]:
+        return (
+            [entry for entry in every if _passes(asked, _result(entry))],
+            [turn for turn in said if _passes(asked, _turn_result(turn))],
+        )
+
+    entries, turns = await off_loop(passing, len(every) + len(said), _LARGE)
     found = [
         {**_result(entry), "score": round(score, 4)}
         for entry, score in await asked.memories.ranked(query, entries)
     ]
-    turns = [turn for turn in await _said(asked).of(users) if _passes(asked, _turn_result(turn))]
     found += [
         {**_turn_result(turn), "score": round(score, 4)}
         for turn, score in await _said(asked).ranked(query, turns, most)
@@ -317,7 +332,7 @@ async def _updated(asked: Asked, memory_id: str, fields: Mapping[str, Any]) -> E
 
 async def _remove(asked: Asked, memory_id: str) -> None:
     if is_said(memory_id):
-        await _said(asked).forget(memory_id)
+        await _said(asked).forget(await _said(asked).get(memory_id))
         return
     entry = await asked.memories.delete(memory_id)
     if asked.query.get("delete_linked", "").lower() == "true" and entry.fact.supersedes is not None:
@@ -334,15 +349,20 @@ async def _delete_all(asked: Asked) -> Answer:
     given = {name: value for name in _ENTITIES if (value := {**asked.fields, **asked.query}.get(name))}
     if not given:
         given = object_in(asked.fields, "filters")
-    users = [_Owner.of(asked).user] if not given.get("user_id") else [given["user_id"]]
-    entries = await asked.memories.of(users)
-    listed = [_result(entry) for entry in entries] + [
-        _turn_result(turn) for turn in await _said(asked).of(users)
-    ]
-    for one in listed:
-        if matches(given, one):
-            await _remove(asked, one["id"])
+    if not given:
+        given = {"user_id": _Owner.of(asked).user}
+    await _delete_matching(asked, given)
     return Answer({"message": "Memories deleted successfully!"})
+
+
+async def _delete_matching(asked: Asked, filters: Mapping[str, Any]) -> None:
+    users = await _users(asked, filters)
+    for entry in await asked.memories.of(users):
+        if matches(filters, _result(entry)):
+            await asked.memories.retract(entry)
+    for turn in await _said(asked).of(users):
+        if matches(filters, _turn_result(turn)):
+            await _said(asked).forget(turn)
 
 
 async def _batch_update(asked: Asked) -> Answer:
@@ -371,20 +391,22 @@ def _batch(asked: Asked) -> list[Mapping[str, Any]]:
 
 async def _entities(asked: Asked) -> Answer:
     found: list[dict[str, Any]] = []
-    for user in await asked.memories.owners():
-        entries = await asked.memories.of([user])
+    for user in await _said(asked).users():
+        entries, turns = await asked.memories.of([user]), await _said(asked).of([user])
         kind, _, name = user.partition(":")
         other = bool(name) and f"{kind}_id" in _ENTITIES
+        created = [*(entry.created for entry in entries), *(turn.at for turn in turns)]
+        updated = [*(entry.updated for entry in entries), *(turn.created for turn in turns)]
         times = {
-            "created_at": _time(min(entry.created for entry in entries)) if entries else None,
-            "updated_at": _time(max(entry.updated for entry in entries)) if entries else None,
+            "created_at": _time(min(created)) if created else None,
+            "updated_at": _time(max(updated)) if updated else None,
         }
         found.append(
             {
                 "id": user,
                 "type": kind if other else "user",
                 "name": name if other else user,
-                "total_memories": len(entries),
+                "total_memories": len(created),
                 **times,
             }
         )
@@ -392,9 +414,16 @@ async def _entities(asked: Asked) -> Answer:
 
 
 async def _delete_entity(asked: Asked, kind: str, name: str) -> Answer:
-    """Erased for good, and not only retracted: this is what mem0 offers for a user who wants to be forgotten."""
+    """Erased for good, and not only retracted: this is what mem0 offers for a user who wants to be forgotten.
+
+    What an agent, an app or a run has of a user is deleted, as by `delete_all`.
+    """
+    if f"{kind}_id" not in _ENTITIES:
+        raise InvalidArgumentError("An entity is a user, an agent, an app or a run.")
     user = name if kind == "user" else f"{kind}:{name}"
     await asked.memory.forget(user_id=asked.memories.owner(user).user, tenant=asked.tenant)
+    if kind != "user":
+        await _delete_matching(asked, {f"{kind}_id": name})
     return Answer({"message": "Entity deleted successfully!"})
 
 
@@ -407,7 +436,7 @@ async def _ping(asked: Asked) -> Answer:
 async def _unsupported(asked: Asked, **_: str) -> Answer:
     raise unsupported(
         "Pagefile has no such resource. Exports: `pagefile export`; settings: pagefile.toml; "
-        "what differs from mem0 is in docs/howto/coming-from-other-memories.md."
+        "what differs from mem0 is in docs/howto/other-memories.md."
     )
 
 

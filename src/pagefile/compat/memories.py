@@ -5,18 +5,21 @@ sessions) are items beside the fact. So windows, the journal, undo, exports and 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from pagefile.engine import Memory
-from pagefile.errors import AccessError, NotFoundError
+from pagefile.errors import AccessError, ConflictError, NotFoundError
 from pagefile.ports import OWN_NAMESPACE, ItemWrite, Namespace
 from pagefile.records import DEFAULT_TENANT, Fact, JsonValue, Scope, checked_id
 from pagefile.tiers.fact_book import Draft
 from pagefile.tiers.facts import Facts, Topic
 
 _ATTRIBUTES: Namespace = (OWN_NAMESPACE, "memory attributes")
+#: How often a correction is repeated because somebody else corrected the fact meanwhile.
+_ATTEMPTS = 20
 Attributes = Mapping[str, JsonValue]
 
 
@@ -140,18 +143,40 @@ class Memories:
     async def update(
         self, entry_id: str, text: str | None = None, attributes: Attributes | None = None
     ) -> Entry:
-        entry = await self.get(entry_id)
-        if text is not None:
-            await self.memory.correct(entry.fact.id, text, user_id=entry.user, tenant=self.tenant)
+        entry = await (self.get(entry_id) if text is None else self._corrected(entry_id, text))
         if attributes is not None:
             await self.annotate(entry.user, entry.id, attributes)
         return await self.get(entry_id)
 
+    async def _corrected(self, entry_id: str, text: str) -> Entry:
+        """The last of several writers wins, as with the vendors."""
+        for attempt in range(1, _ATTEMPTS + 1):
+            entry = await self.get(entry_id)
+            await self._check_new(entry, text)
+            try:
+                await self.memory.correct(entry.fact.id, text, user_id=entry.user, tenant=self.tenant)
+            except ConflictError:
+                if attempt == _ATTEMPTS:
+                    raise
+                continue
+            return entry
+        raise AssertionError("unreachable")
+
     async def delete(self, entry_id: str) -> Entry:
         """Retract the fact; the journal keeps it, so that it can be undone until the user is erased."""
         entry = await self.get(entry_id)
-        await self.memory.retract(entry.fact.id, user_id=entry.user, tenant=self.tenant)
+        await self.retract(entry)
         return entry
+
+    async def retract(self, entry: Entry) -> None:
+        await self.memory.retract(entry.fact.id, user_id=entry.user, tenant=self.tenant)
+
+    async def _check_new(self, entry: Entry, text: str) -> None:
+        """Facts with the same statement become one: an entry that was changed to another's would lose its id."""
+        held = await self.memory.engine.tier(Facts).book.held(self.owner(entry.user))
+        same = held.equal_to(replace(entry.fact, text=text.strip()))
+        if same is not None and same.id != entry.fact.id:
+            raise ConflictError("Another memory says this already: delete this one instead of changing it.")
 
     # -- facts and items -----------------------------------------------------------------------------------------------
 
@@ -168,7 +193,14 @@ class Memories:
         scope = Scope(self.tenant, self.only)
         fact = await store.get(scope, checked_id(entry_id, "memory id"))
         owner = Scope(self.tenant, fact.scope.user)
-        facts = {one.id: one for one in await store.list(owner, retracted=True)}
+        # Nothing corrected a fact that is held, so most need not read all the others.
+        known = [fact] if fact.retracted is None else await store.list(owner, retracted=True)
+        facts = {one.id: one for one in known}
+        with suppress(NotFoundError):
+            earliest = fact
+            while earliest.supersedes is not None and earliest.supersedes not in facts:
+                earliest = await store.get(owner, earliest.supersedes)
+                facts[earliest.id] = earliest
         corrected = {one.supersedes: one for one in facts.values() if _is_correction(one, facts)}
         chain = [_first(fact, facts)]
         while (following := corrected.get(chain[-1].id)) is not None:

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from pagefile.compat.documents import Document, Documents
 from pagefile.engine import Memory
-from pagefile.errors import ConflictError, InvalidArgumentError
+from pagefile.errors import ConflictError, InvalidArgumentError, NotFoundError
 from pagefile.records import DEFAULT_TENANT, Fact, Scope, checked_id
 
 ROOT = "/memories"
@@ -59,7 +59,7 @@ class MemoryFiles:
             given[argument] = value
         try:
             return await getattr(self, cast("str", name))(**given)
-        except (ConflictError, InvalidArgumentError) as error:
+        except (ConflictError, InvalidArgumentError, NotFoundError) as error:
             raise MemoryFileError(str(error)) from error
 
     async def view(self, path: str, view_range: Sequence[int] | None = None) -> str:
@@ -72,6 +72,8 @@ class MemoryFiles:
             raise MemoryFileError(f"File {path} exceeds maximum line limit of 999,999 lines.")
         start, end = 1, len(lines)
         if view_range is not None and len(view_range) == 2:
+            if not all(type(line) is int for line in view_range):
+                raise MemoryFileError("`view_range` must be two line numbers, as in [1, 10] or [11, -1].")
             start, end = max(1, view_range[0]), len(lines) if view_range[1] == -1 else view_range[1]
         return f"Here's the content of {path} with line numbers:\n" + _numbered(lines, start, end)
 
@@ -200,8 +202,8 @@ class MemoryFiles:
             for depth in range(1, min(2, len(parts)) + 1):
                 shown = "/".join(parts[:depth]) + ("/" if depth < len(parts) else "")
                 entries[shown] = entries.get(shown, 0) + size
-        lines = [f"{_size(sum(sizes.values()))}\t{path}"]
-        lines += [f"{_size(entries[name])}\t{path}/{name}" for name in sorted(entries)]
+        lines = [f"{_size(sum(sizes.values()))}\t{wanted}"]
+        lines += [f"{_size(entries[name])}\t{wanted}/{name}" for name in sorted(entries)]
         header = f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden items:"
         return "\n".join((header, *lines))
 

@@ -15,7 +15,7 @@ from pagefile.errors import InvalidArgumentError, NotFoundError
 from pagefile.ports import OWN_NAMESPACE, ItemWrite, Namespace
 from pagefile.record_json import to_json
 from pagefile.records import JsonValue, Scope, utc
-from pagefile.shapes.skeleton import as_object
+from pagefile.shapes.skeleton import as_list, as_object
 
 _STORES: Namespace = (OWN_NAMESPACE, "memory stores")
 MAX_CONTENT_BYTES = 102_400
@@ -45,7 +45,7 @@ class _Stores:
 
     async def all(self) -> list[dict[str, Any]]:
         found = await self.items.under(self.scope, _STORES, now=self.now())
-        return sorted((item.value for item in found), key=lambda one: one["created_at"], reverse=True)
+        return [item.value for item in found]
 
     async def put(self, before: JsonValue, store: dict[str, Any]) -> dict[str, Any]:
         key = (_STORES, cast("str", store["id"]))
@@ -214,7 +214,7 @@ async def _list(asked: Asked, store_id: str) -> Answer:
             listed[path] = {"type": "memory_prefix", "path": path}
         else:
             listed[one.path] = _memory(store_id, one, view)
-    return _page(asked, [listed[path] for path in sorted(listed)], view)
+    return _page(asked, list(listed.values()), view, newest_first=False)
 
 
 def _content(content: str) -> str:
@@ -325,22 +325,38 @@ def _in_time(asked: Asked, made: str) -> bool:
     return (since is None or moment >= since) and (until is None or moment <= until)
 
 
-def _page(asked: Asked, found: Sequence[dict[str, Any]], view: str = _BASIC) -> Answer:
+def _page(
+    asked: Asked, found: Sequence[dict[str, Any]], view: str = _BASIC, *, newest_first: bool = True
+) -> Answer:
     limit = count_in(asked.query, "limit", _PAGE, _MAX_FULL if view == _FULL else _MAX_PAGE)
-    start, page = 0, asked.query.get("page")
+    ordered, page = sorted(found, key=_place, reverse=newest_first), asked.query.get("page")
     if page is not None:
-        # After an entry and not after a number: entries may come and go between two pages.
-        places = [place for place, one in enumerate(found) if _place(one) == page]
-        if not places:
-            raise InvalidArgumentError("`page` is not the `next_page` of an earlier list.")
-        start = places[0] + 1
-    shown = found[start : start + limit]
-    more = start + limit < len(found)
-    return Answer({"data": cast("JsonValue", shown), "next_page": _place(shown[-1]) if more else None})
+        # After a place and not after a number: entries come and go between two pages, also the last one of a page.
+        last = _read_place(page)
+        ordered = [one for one in ordered if (_place(one) < last if newest_first else _place(one) > last)]
+    shown = ordered[:limit]
+    following = _place_text(shown[-1]) if limit < len(ordered) else None
+    return Answer({"data": cast("JsonValue", shown), "next_page": following})
 
 
-def _place(one: Mapping[str, Any]) -> str:
-    return json.dumps(one.get("id") or one["path"]).encode().hex()
+def _place(one: Mapping[str, Any]) -> list[str]:
+    """Where an entry is in its list: memories by path, everything else by age."""
+    by_path = one["type"] in {"memory", "memory_prefix"}
+    return [one["path"]] if by_path else [one["created_at"], one["id"]]
+
+
+def _place_text(one: Mapping[str, Any]) -> str:
+    return json.dumps(_place(one)).encode().hex()
+
+
+def _read_place(page: str) -> list[str]:
+    try:
+        place = as_list(json.loads(bytes.fromhex(page)))
+    except (ValueError, RecursionError):
+        place = None
+    if not place or not all(isinstance(one, str) for one in place):
+        raise InvalidArgumentError("`page` is not the `next_page` of an earlier list.")
+    return place
 
 
 class MemoryStores(Api):

@@ -1,10 +1,10 @@
 """What users said, as memories: turns from which nothing was learnt, in the user's own words.
 
-Vendors' clients ask for a memory by its id alone, so the id of such a turn leads to its user and its conversation.
+Vendors' clients ask for a memory by its id alone, so the id of such a turn leads to its conversation, and that to its user.
 """
 
 import base64
-import json
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,12 +15,14 @@ from uuid import uuid4
 from pagefile.compat.memories import Memories
 from pagefile.errors import NotFoundError
 from pagefile.models.extractors import RuleExtractor
-from pagefile.ports import EntryQuery
+from pagefile.ports import ConversationQuery, EntryQuery
 from pagefile.records import JsonObject, Scope, Status, Turn, checked_id
 from pagefile.tiers.facts import FactExtraction, Facts
 
 _PREFIX = "turn_"
 _PAGE = 1_000
+#: The id of a turn has that of its conversation within it, and both have to fit what every store can hold.
+_MAX_CONVERSATION_BYTES = 120
 #: An erased turn is not done.
 _DONE: frozenset[Status] = frozenset({"done"})
 
@@ -54,7 +56,28 @@ class Said:
     most: ClassVar[int] = _PAGE
 
     def conversation(self, user: str, *more: str | None) -> str:
-        return "/".join((self.face, user, *(one for one in more if one)))
+        """The same for the same names and different for different ones; readable unless the names are long."""
+        parts = [one.replace("%", "%25").replace("/", "%2F") for one in (user, *more) if one]
+        named = "/".join((self.face, *parts))
+        if len(raw := named.encode()) <= _MAX_CONVERSATION_BYTES:
+            return named
+        return f"{self.face}/{hashlib.sha256(raw).hexdigest()}"
+
+    async def users(self) -> list[str]:
+        """The users within reach who have memories: facts, or turns that came in here."""
+        if self.memories.only is not None:
+            return [self.memories.only]
+        found = set(await self.memories.owners())
+        query = ConversationQuery(Scope(self.memories.tenant), _PAGE)
+        while True:
+            heads = await self.memories.memory.engine.store.reader.heads(query)
+            found |= {head.scope.user for head in heads if head.scope.user and self._is_here(head.scope)}
+            if len(heads) < _PAGE:
+                return sorted(found)
+            query = replace(query, after=heads[-1].scope.conversation)
+
+    def _is_here(self, scope: Scope) -> bool:
+        return (scope.conversation or "").startswith(f"{self.face}/")
 
     async def record(
         self,
@@ -62,18 +85,22 @@ class Said:
         conversation: str,
         turns: Sequence[Exchange],
         *,
+        keys: Sequence[str] | None = None,
         at: datetime | None = None,
         agent: str | None = None,
         metadata: JsonObject | None = None,
     ) -> list[Turn]:
-        """Write turns, and read them for facts: whoever uses these APIs asks for it, even where the settings leave it out."""
+        """Write turns, and read them for facts: whoever uses these APIs asks for it, even where the settings leave it out.
+
+        A turn whose key is known to the conversation is not written again.
+        """
         owner = self.memories.owner(user)
         chat = self.memories.memory.conversation(
             conversation, user_id=owner.user, tenant=owner.tenant, agent=agent
         )
         written = [
-            await chat.record(*turn, id=_turn_id(user, conversation), at=at, metadata=metadata)
-            for turn in turns
+            await chat.record(*turn, id=_turn_id(conversation, key), at=at, metadata=metadata)
+            for turn, key in zip(turns, keys or [uuid4().hex for _ in turns], strict=True)
         ]
         if written:
             await self._extraction().learn(written[0].scope)
@@ -87,29 +114,40 @@ class Said:
         return FactExtraction(tier.book, store.reader, store.watermarks, engine.meter, RuleExtractor())
 
     async def get(self, turn_id: str) -> Turn:
-        encoded = turn_id.removeprefix(_PREFIX)
+        missing = NotFoundError(f"There is no memory {turn_id!r}.")
+        encoded = turn_id.removeprefix(_PREFIX).partition(".")[0]
         try:
-            user, conversation, _ = json.loads(base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)))
-            scope = replace(self.memories.owner(user), conversation=checked_id(conversation, "conversation"))
-        except (ValueError, TypeError) as error:
-            raise NotFoundError(f"There is no memory {turn_id!r}.") from error
+            conversation = base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode()
+            asked = Scope(self.memories.tenant, None, checked_id(conversation, "conversation"))
+        except ValueError as error:
+            raise missing from error
+        scope = await self.memories.memory.engine.store.reader.owner(asked)
+        if scope is None or scope.user is None:
+            raise missing
+        self.memories.owner(scope.user)
         for turn in await self._turns(scope):
             if turn.id == turn_id:
                 return turn
-        raise NotFoundError(f"There is no memory {turn_id!r}.")
+        raise missing
 
     async def of(self, users: Sequence[str]) -> list[Turn]:
         """Those from which nothing was learnt, newest first."""
         found: list[Turn] = []
-        known = await self.memories.read_turns(users)
+        known, memory = await self.memories.read_turns(users), self.memories.memory
         for user in users:
-            heads = await self.memories.memory.conversations(
-                user_id=user, tenant=self.memories.tenant, limit=_PAGE
-            )
-            for head in heads:
-                if f"{head.scope.conversation}/".startswith(f"{self.conversation(user)}/"):
-                    found += [turn for turn in await self._turns(head.scope) if turn.id not in known]
+            after: str | None = None
+            while True:
+                turns = await memory.turns(
+                    user_id=user, tenant=self.memories.tenant, limit=_PAGE, after=after
+                )
+                found += [one for one in turns if self._is_memory(one) and one.id not in known]
+                after = turns.next
+                if after is None:
+                    break
         return sorted(found, key=lambda turn: turn.at, reverse=True)
+
+    def _is_memory(self, turn: Turn) -> bool:
+        return is_said(turn.id) and bool(turn.user) and self._is_here(turn.scope)
 
     async def ranked(self, query: str, turns: Sequence[Turn], most: int) -> list[tuple[Turn, float]]:
         """Turns that answer a query, best first, each with a score from 0 to 1."""
@@ -122,8 +160,7 @@ class Said:
             found += [(by_id[hit.id], min(1.0, max(0.0, hit.score))) for hit in hits if hit.id in by_id]
         return sorted(found, key=lambda one: -one[1])
 
-    async def forget(self, turn_id: str) -> None:
-        turn = await self.get(turn_id)
+    async def forget(self, turn: Turn) -> None:
         await self.memories.memory.forget(
             conversation_id=turn.scope.conversation, tenant=self.memories.tenant, turn_id=turn.id
         )
@@ -133,12 +170,12 @@ class Said:
         query = EntryQuery(scope, frozenset({"turn"}), _DONE, limit=_PAGE)
         while True:
             entries = await self.memories.memory.engine.store.reader.entries(query)
-            found += [one for one in entries if isinstance(one, Turn) and is_said(one.id) and one.user]
+            found += [one for one in entries if isinstance(one, Turn) and self._is_memory(one)]
             if len(entries) < _PAGE:
                 return found
             query = replace(query, after_seq=entries[-1].seq or 0)
 
 
-def _turn_id(user: str, conversation: str) -> str:
-    where = json.dumps([user, conversation, uuid4().hex]).encode()
-    return _PREFIX + base64.urlsafe_b64encode(where).decode().rstrip("=")
+def _turn_id(conversation: str, key: str) -> str:
+    encoded = base64.urlsafe_b64encode(conversation.encode()).decode().rstrip("=")
+    return f"{_PREFIX}{encoded}.{hashlib.sha256(key.encode()).hexdigest()[:32]}"

@@ -176,7 +176,9 @@ class Desk:
 
         async def write() -> Turn:
             said = (turn if isinstance(turn, Turn) else await self.found(turn_id)).spoken
-            tokens = None if said.layout is None else await self._cost(said.layout, {})
+            # A done turn has its results still; the log refuses to abort it.
+            counted = said.status != "done" and said.layout is not None
+            tokens = await self._cost(said.layout or (), {}) if counted else None
             return await engine.store.log.advance(Abort(self.scope, turn_id, tokens))
 
         changed = await shielded(write)

@@ -12,6 +12,7 @@ from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from functools import partial
 from time import monotonic
+from traceback import format_tb
 from typing import Any, TypeAlias, TypeVar
 
 from pagefile.blocking import BlockingMemory
@@ -88,16 +89,25 @@ class FailOpen:
     """Runs an integration's work for a memory, and contains its failures.
 
     Create one per integration, where its memory is available: for a `Memory`, inside the event loop it was opened in.
-    Use `attempt` from asynchronous hooks and `attempt_blocking` from synchronous ones.
+    Use `attempt` from asynchronous hooks and `attempt_blocking` from synchronous ones. In a service for many (`of_many`) the log says
+    where something failed and not what the error says, which may name a user's ids.
     """
 
-    def __init__(self, memory: Memory | BlockingMemory, integration: str, *, timeout_s: float = 5.0) -> None:
+    def __init__(
+        self,
+        memory: Memory | BlockingMemory,
+        integration: str,
+        *,
+        timeout_s: float = 5.0,
+        of_many: bool = False,
+    ) -> None:
         if timeout_s <= 0:
             raise SettingsError(f"timeout_s is {timeout_s!r}: give the seconds a hook may wait, above 0.")
         self._loop = MemoryLoop(memory)
         self.memory = self._loop.memory
         self.integration = integration
         self.timeout_s = timeout_s
+        self._of_many = of_many
         self._breaker = Breaker(monotonic)
         self._told: set[tuple[str, type[Exception]]] = set()
         # Python only keeps weak references to tasks, so abandoned ones are held here until they end.
@@ -124,7 +134,8 @@ class FailOpen:
         if ticket is None:
             self._count()
             if always:
-                self._hold(self._loop.started(partial(self._late, what, work)))
+                with self._contained(what, None):
+                    self._hold(self._loop.started(partial(self._late, what, work)))
             return otherwise
         with self._contained(what, ticket):
             # A task of its own, so that work that cannot be cancelled at once, such as a thread, is abandoned and not awaited.
@@ -194,11 +205,17 @@ class FailOpen:
                 self._breaker.failed(ticket)
             self._count()
             if (what, type(error)) in self._told:
-                logger.debug("%s: %s failed again: %s", self.integration, what, error)
+                told = type(error).__name__ if self._of_many else error
+                logger.debug("%s: %s failed again: %s", self.integration, what, told)
                 return
             self._told.add((what, type(error)))
             once = "%s: %s failed; the run continues without it (logged once for this kind of failure)"
-            logger.exception(once, self.integration, what)
+            if self._of_many:
+                places = "".join(format_tb(error.__traceback__))
+                located = "%s: %s failed, the run continues without it: %s at\n%s"
+                logger.error(located, self.integration, what, type(error).__name__, places)  # noqa: TRY400 - without its text
+            else:
+                logger.exception(once, self.integration, what)
         else:
             if ticket is not None:
                 self._breaker.succeeded(ticket)

@@ -13,6 +13,7 @@ from pagefile.engine import Memory
 from pagefile.integrations.claude_code.hooks import EXEMPT, ClaudeHooks
 from pagefile.integrations.projects import project_user
 from pagefile.lru import Lru
+from pagefile.service.auth import open_memory
 from pagefile.service.routes import router
 from pagefile.wire.requests import AgentHook
 
@@ -40,6 +41,7 @@ class Agents:
                 replaces=agent != "codex",
                 exempt=_EXEMPT,
                 transcript_reads=_TRANSCRIPT_READS,
+                of_many=True,
             )
         return self._hooks[key]
 
@@ -47,10 +49,18 @@ class Agents:
 routes = router("Coding agents")
 
 
+def _agents(request: Request) -> Agents:
+    """Those of the open memory; before it is open and after it is closed, the request is told so."""
+    memory, known = open_memory(request.app), cast("Agents | None", request.app.state.agents)
+    if known is None or known.memory is not memory:
+        known = request.app.state.agents = Agents(memory)
+    return known
+
+
 # Not in the reference: what goes in and out is the agents' own format, and only our script sends it.
 @routes.post("/agents/hook", include_in_schema=False, name="hook")
 async def hook(request: Request, body: AgentHook) -> Response:
-    agents = cast("Agents", request.app.state.agents)
+    agents = _agents(request)
     given = {**body.input, "session_id": body.conversation_id}
     answer = await agents.hooks(body.tenant, body.user_id or project_user(body.project), body.agent).answer(
         given

@@ -86,7 +86,6 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
             await anyio.to_thread.run_sync(transfer.remove_left_uploads)
             app.state.upstreams = await opened.enter_async_context(gateway.upstreams(memory, settings))
             app.state.mcp = await opened.enter_async_context(mcp.opened(settings))
-            app.state.agents = agent_hooks.Agents(memory)
             app.state.memory = memory
             opened.callback(setattr, app.state, "memory", None)
             app.state.filling = await opened.enter_async_context(filling())

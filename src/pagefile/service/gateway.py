@@ -71,7 +71,9 @@ class Upstreams:
     def edge(self, call: Call) -> FailOpen:
         whose = call.who.scope
         if whose not in self._edges:
-            self._edges[whose] = FailOpen(self.gateway.memory, "gateway", timeout_s=self.settings.deadline_s)
+            self._edges[whose] = FailOpen(
+                self.gateway.memory, "gateway", timeout_s=self.settings.deadline_s, of_many=True
+            )
         return self._edges[whose]
 
     @property

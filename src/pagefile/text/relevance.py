@@ -32,7 +32,7 @@ TURN = (
 )
 #: Features of small memories, and from how many turns on they are 0.
 FEW = ("few", "known_of_few")
-_FEW_TURNS = 24
+FEW_TURNS = 24
 #: What is known of a message, in the order of its features.
 MESSAGE = (
     "coverage",
@@ -163,7 +163,7 @@ def message_features(message: str, found: Sequence[Found[Any]], familiarity: Fam
     coverage = max(one.parts["coverage"] for one in found[:_FIRST])
     how = asking(message)
     # A few turns know fewer words and are less similar to a message, whether it needs them or not.
-    few = max(0.0, math.log(_FEW_TURNS / max(1, familiarity.turns)))
+    few = max(0.0, math.log(FEW_TURNS / max(1, familiarity.turns)))
     return np.array(
         [
             coverage,

@@ -6,7 +6,7 @@ may be behind: a turn without one is found by its words.
 """
 
 from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from types import MappingProxyType
@@ -268,9 +268,23 @@ class Episodes(base.OwnTier):
         chosen = self._valued(query, fresh, ranking.familiarity, in_talk=bool(seen))
         # More do not fit, whatever they are worth.
         chosen = chosen[: max(1, request.window_tokens // _LEAST_TOKENS)]
+        if request.project is not None:
+            chosen = await self._of_project(scope, request.project, chosen)
         read = _by_place(await self._turns(scope, chosen) or ())
         newer = [one for one in _newer(index, chosen, read) if may_show(one)]
+        if request.project is not None:
+            newer = await self._of_project(scope, request.project, newer)
         return _Choice(_with(chosen, newer), notes, read)
+
+    async def _of_project(self, scope: Scope, project: str, chosen: Sequence[_Chosen]) -> list[_Chosen]:
+        """Without turns of other projects: how things are done there is found when it is searched for, and by itself never."""
+        other: set[str] = set()
+        for name in {one.conversation for one in chosen}:
+            heads = await self.derivation.log.heads(
+                ports.ConversationQuery(replace(scope, conversation=name), 1)
+            )
+            other |= {name for head in heads if head.project not in {None, project}}
+        return [one for one in chosen if one.conversation not in other]
 
     def _valued(
         self, query: str, fresh: Sequence[Found[_Key]], familiarity: Familiarity, *, in_talk: bool
@@ -279,9 +293,11 @@ class Episodes(base.OwnTier):
         # A question about a time alone asks for everything said then.
         if names_only_a_time(query) and (then := [one for one in fresh if one.parts["inside"]]):
             return [_Chosen(*one.key, one.score, 1.0) for one in then]
-        need = relevance.needs(query, fresh, familiarity) if self.gate == "auto" else 1.0
-        # What was said right before a message is in the window anyway, and may be all that it leans on.
-        if need < (value.OPENING_IN_TALK if in_talk and goes_on(query) else value.OPENING):
+        # What was said right before a message is in the window anyway, and may be all that it leans on, however small the memory.
+        leans = in_talk and goes_on(query)
+        known = familiarity._replace(turns=relevance.FEW_TURNS) if leans else familiarity
+        need = relevance.needs(query, fresh, known) if self.gate == "auto" else 1.0
+        if need < (value.OPENING_IN_TALK if leans else value.OPENING):
             return []
         values = [need * chance for chance in relevance.helps(fresh)]
         return [

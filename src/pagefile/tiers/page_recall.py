@@ -4,7 +4,7 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from pagefile.errors import PagefileError
+from pagefile.errors import NotFoundError, PagePurgedError, PagefileError
 from pagefile.lru import Lru
 from pagefile.ports import PageStore
 from pagefile.records import Page, Scope
@@ -106,6 +106,8 @@ class PageRecall:
         budget = min(PASSAGES_TOKENS, request.window_tokens // PASSAGES_SHARE)
         try:
             page, text = await self.pages.load(_home(request.scope), chosen.uuid)
+        except (NotFoundError, PagePurgedError):
+            return None
         except PagefileError as error:
             self.report(error)
             return None

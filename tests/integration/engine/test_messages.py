@@ -327,7 +327,7 @@ async def test_a_picture_is_in_the_windows_of_the_turns_after_it(memory):
     await chat.record(messages=[*ASKED, *SAID])
     window = await chat.context("And its colour?")
     url = f"data:image/png;base64,{PICTURE['source']['data']}"
-    assert window.messages[0]["content"][0] == {"type": "image_url", "image_url": {"url": url}}
+    assert window.messages[1]["content"][0] == {"type": "image_url", "image_url": {"url": url}}
     assert window.for_anthropic()[1][0]["content"][0] == PICTURE
     assert window.for_responses()[1][0]["content"][0] == {
         "type": "input_image",
@@ -349,8 +349,8 @@ async def test_pictures_that_no_request_could_carry_are_named(memory, monkeypatc
             messages=[{"role": "user", "content": [{"type": "image", "source": source}]}, *SAID]
         )
     window = await chat.context("Which was the first?")
-    assert window.messages[0]["content"] == "[image: image/png, 7 bytes]"
-    assert window.messages[2]["content"][0]["type"] == "image_url"
+    assert window.messages[1]["content"] == "[image: image/png, 7 bytes]"
+    assert window.messages[3]["content"][0]["type"] == "image_url"
     assert window.receipt.degraded == (
         "[image: image/png, 7 bytes] is only named: a window has at most 10 bytes of media",
     )
@@ -382,12 +382,12 @@ async def test_a_picture_that_does_not_fit_is_named_and_what_is_older_stays(url,
         await chat.record(messages=[*ASKED, *SAID], id="picture")
         await chat.record("Thank you.", "You are welcome.", id="new")
         shown = await chat.context("What is it called?", window_tokens=4000)
-        assert shown.messages[2]["content"][0]["type"] == "image_url"
+        assert shown.messages[3]["content"][0]["type"] == "image_url"
         window = await chat.context("What is it called?", window_tokens=200)
         verdicts = {verdict.id: (verdict.form, verdict.reason) for verdict in window.receipt.kept}
         assert verdicts["picture"] == ("full, media named", "fits as full, media named")
         assert verdicts["old"] == verdicts["new"] == ("full", "fits")
-        asked = window.messages[2]["content"]
+        asked = window.messages[3]["content"]
         assert asked == [{"type": "text", "text": NAMED}, {"type": "text", "text": "What is this?"}]
         assert window.for_anthropic()[1][2]["content"] == asked
         assert window.tokens == exact_tokens(window) <= 200
@@ -406,7 +406,7 @@ async def test_the_shortest_form_of_a_turn_names_its_pictures(memory):
     await chat.record(messages=turn, id="picture")
     window = await chat.context("And its colour?", window_tokens=100)
     assert [verdict.form for verdict in window.receipt if verdict.id == "picture"] == ["slim"]
-    assert [message["content"] for message in window.messages[:3]] == [
+    assert [message["content"] for message in window.messages[1:4]] == [
         [{"type": "text", "text": NAMED}, {"type": "text", "text": "What is this?"}],
         NAMED,
         "A cat.",
@@ -444,7 +444,7 @@ async def test_what_is_only_named_is_counted_as_a_name(memory, monkeypatch):
     chat = memory.conversation("c", user_id="ada")
     await chat.record(messages=[*ASKED, *SAID])
     window = await chat.context("And its colour?")
-    assert window.messages[0]["content"][0]["text"] == NAMED
+    assert window.messages[1]["content"][0]["text"] == NAMED
     assert len(window.receipt.degraded) == 1
     assert window.tokens == exact_tokens(window) < 100
 
@@ -628,3 +628,12 @@ async def test_a_document_of_text_costs_its_text(memory):
     assert 9000 <= window.tokens <= 9100
     with pytest.raises(BudgetError):
         await chat.context(turn=turn, window_tokens=8000)
+
+
+async def test_a_done_turn_with_tool_calls_cannot_be_aborted(memory):
+    """It is told as a conflict."""
+    chat = memory.conversation("c", user_id="ada")
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "seen"}
+    turn = await chat.record(messages=[*ASKED, *LOOKED, {"role": "user", "content": [result]}, *SAID])
+    with pytest.raises(ConflictError):
+        await chat.abort(turn.id)

@@ -74,6 +74,7 @@ class ClaudeHooks:
             before anything is said: without a language here or in the settings, in English.
         agent: which agent it is, if not Claude Code itself.
         replaces: whether a hook of the agent can replace a tool's output; Codex's cannot.
+        of_many: whether it serves many users, whose ids the log must not tell.
         transcript_reads: how often a hook looks for a call in the transcript, which is written while the tool runs.
     """
 
@@ -92,6 +93,7 @@ class ClaudeHooks:
         agent: str = "claude",
         transcript_reads: int = _TRANSCRIPT_READS,
         replaces: bool = True,
+        of_many: bool = False,
     ) -> None:
         if not 0 < context_chars <= CONTEXT_LIMIT:
             raise SettingsError(f"context_chars is {context_chars}: Claude Code takes 1 to {CONTEXT_LIMIT}.")
@@ -100,7 +102,7 @@ class ClaudeHooks:
         self._language = language
         self._agent, self._reads, self._replaces = agent, transcript_reads, replaces
         self._chars, self._excerpt_tokens, self._exempt = context_chars, excerpt_tokens, exempt
-        self._failing = FailOpen(memory, "claude_agent", timeout_s=timeout_s)
+        self._failing = FailOpen(memory, "claude_agent", timeout_s=timeout_s, of_many=of_many)
         self._sessions: Lru[str, _Session] = Lru(_SESSIONS)
 
     # -- resets -------------------------------------------------------------------------------------------------------
