@@ -4,7 +4,7 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from pagefile.errors import NotFoundError, PagePurgedError, PagefileError
+from pagefile.errors import NotFoundError, PagefileError, PagePurgedError
 from pagefile.lru import Lru
 from pagefile.ports import PageStore
 from pagefile.records import Page, Scope
