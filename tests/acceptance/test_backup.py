@@ -54,6 +54,17 @@ def test_a_copy_is_made_while_others_write_and_is_restored(tmp_path):
     assert 0 == pagefile("verify", "--full", "--db", url).code
 
 
+@pytest.mark.parametrize("name", ["100%41.db", "a b?mode=ro#c.db", "备份"])
+def test_a_copy_has_any_name_and_comes_alone(tmp_path, name):
+    """It is checked under its own name, and nothing else is left beside it."""
+    url, there = f"sqlite:///{tmp_path}/a.db", tmp_path / "copies"
+    there.mkdir()
+    anyio.run(recorded, url, 3)
+    said = pagefile("backup", str(there / name), "--db", url)
+    assert (0, "3 turns" in said.out) == (said.code, True), said.err
+    assert [name] == [file.name for file in there.iterdir()]
+
+
 def test_a_file_that_exists_is_left_alone(tmp_path):
     url = f"sqlite:///{tmp_path}/a.db"
     anyio.run(recorded, url, 1)

@@ -1,6 +1,7 @@
 """Clients that send half a request keep nobody out."""
 
 import contextlib
+import json
 import socket
 from urllib.parse import urlsplit
 
@@ -115,3 +116,15 @@ async def test_every_face_refuses_too_many_values(path):
         answer = await client.post(path, content=body, headers={"Content-Type": "application/json"})
     assert answer.status_code in {400, 413, 422}
     assert "50,000" in answer.text
+
+
+async def test_a_result_of_many_values_is_sent_as_text():
+    """The refusal says so, and nothing of the result is lost."""
+    rows = [{"id": number, "name": f"user {number}", "city": "Berlin"} for number in range(20_000)]
+    step = {"conversation_id": "c", "turn_id": "t", "tool": "sql", "input": {}}
+    async with serving(PLAIN) as client:
+        await client.post("/v1/turns/begin", json={"conversation_id": "c", "user": "?", "id": "t"})
+        refused = await client.post("/v1/turns/step", json={**step, "result": rows})
+        assert "one string of JSON" in refused.json()["detail"]
+        taken = await client.post("/v1/turns/step", json={**step, "result": json.dumps(rows)})
+    assert 200 == taken.status_code, taken.text

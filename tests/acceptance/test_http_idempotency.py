@@ -10,6 +10,7 @@ from pagefile import Memory, Settings
 from pagefile.service import idempotency
 from pagefile.service.auth import Principal
 from pagefile.service.idempotency import IdempotencyMiddleware
+from pagefile.service.streams import open_streams
 from pagefile.settings import ServiceSettings
 from pagefile.testing import FakeClock
 
@@ -155,6 +156,21 @@ async def test_an_erasure_takes_the_answers_along(client):
     assert [] == (await client.get("/v1/facts", params={"user_id": "u"})).json()["items"]
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize(("tenant", "size"), [("acme", 50_000), ("a\u3000c\u00a0me", 10)])
+async def test_an_erasure_finds_the_tenant_of_any_request(tmp_path, tenant, size):
+    """Also where the request is long, or the tenant's name has characters that are not printed."""
+    chosen = Settings(url=f"sqlite:///{tmp_path}/tenants.db")
+    here = {**HERE, "tenant": tenant}
+    body = {**here, "turn_id": "t", "assistant": "青霉素" * size}
+    async with serving(chosen) as client:
+        await client.post("/v1/turns/begin", json={**here, "user": "?", "id": "t"})
+        assert 200 == (await sent(client, "/v1/turns/complete", body)).status_code
+        await client.post("/v1/forget", json={"user_id": HERE["user_id"], "tenant": tenant})
+        again = await sent(client, "/v1/turns/complete", body)
+    assert (409, "idempotency-gone") == (again.status_code, again.json()["code"])
+
+
 ONCE = {
     "/v1/turns": {**HERE, "user": "三", "assistant": "四"},
     "/v1/turns/begin": {**HERE, "user": "五"},
@@ -210,16 +226,20 @@ def clock():
 
 
 @pytest.fixture
-async def asked(clock):
+async def asked(clock, monkeypatch):
     """Sends a POST through the middleware; returns status, headers and body."""
-    async with Memory.open(
-        "memory://", settings=Settings(recall="never", indexing="manual"), clock=clock
-    ) as memory:
+    monkeypatch.setattr("pagefile.service.streams._RENEW_EVERY_S", 0.01)
+    settings = Settings(recall="never", indexing="manual")
+    async with (
+        Memory.open("memory://", settings=settings, clock=clock) as memory,
+        open_streams(memory) as streams,
+    ):
+        state = SimpleNamespace(memory=memory, streams=streams)
 
-        async def ask(app, path="/v1/reset", key=b"k"):
+        async def ask(app, path="/v1/reset", key=b"k", **headers):
             scope = {
-                "app": SimpleNamespace(state=SimpleNamespace(memory=memory)), "type": "http", "method": "POST", "path": path,
-                "query_string": b"", "headers": [(b"idempotency-key", key)], "pagefile.principal": Principal(),
+                "app": SimpleNamespace(state=state), "type": "http", "method": "POST", "path": path,
+                "query_string": b"", "headers": [(b"idempotency-key", key), *((name.replace("_", "-").encode(), value.encode()) for name, value in headers.items())], "pagefile.principal": Principal(),
             }  # fmt: skip
             messages = []
 
@@ -252,6 +272,22 @@ async def test_two_at_once(asked):
         second = await asked(IdempotencyMiddleware(app))
         assert (409, "idempotency-running") == code(second)
         assert b"1" == second[1][b"retry-after"]
+        app.go.set()
+    assert (200, 1) == ((await asked(guard))[0], app.calls)
+
+
+@pytest.mark.anyio
+@pytest.mark.waits
+async def test_one_that_takes_long_is_still_running(asked, clock):
+    """A model may answer for many minutes: nobody is told that the service was stopped."""
+    app = Slow()
+    guard = IdempotencyMiddleware(app)
+    async with anyio.create_task_group() as group:
+        group.start_soon(asked, guard)
+        await anyio.wait_all_tasks_blocked()
+        clock.advance(600)
+        await anyio.sleep(0.1)
+        assert (409, "idempotency-running") == code(await asked(guard))
         app.go.set()
     assert (200, 1) == ((await asked(guard))[0], app.calls)
 
@@ -298,6 +334,18 @@ async def test_a_call_of_a_provider_that_was_cut_off_may_be_tried_again(asked):
     await cut_off(asked, guard, path)
     app.go.set()
     assert (200, 2) == ((await asked(guard, path))[0], app.calls)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("header", ["x_pagefile_user", "x_pagefile_conversation", "mcp_session_id"])
+async def test_an_answer_to_one_user_is_not_given_to_another(asked, header):
+    """MCP says in headers whose call it is: the same call of another user is another request."""
+    app = Slow()
+    app.go.set()
+    guard = IdempotencyMiddleware(app)
+    assert 200 == (await asked(guard, "/mcp", **{header: "ada"}))[0]
+    assert (422, "idempotency-reused") == code(await asked(guard, "/mcp", **{header: "bob"}))
+    assert (200, 1) == ((await asked(guard, "/mcp", **{header: "ada"}))[0], app.calls)
 
 
 @pytest.mark.anyio

@@ -3,6 +3,7 @@
 import logging
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from pkgutil import resolve_name
 
 import anyio
 import pytest
@@ -12,6 +13,7 @@ from pagefile.records import Scope
 from pagefile.service.app import create_app
 from pagefile.service.auth import LAST_USED_EVERY
 from pagefile.stores.key_secrets import new_key
+from pagefile.tiers.fair_pool import working_for
 
 from .cli_calling import pagefile, table_widths
 from .http_serving import serving
@@ -448,3 +450,27 @@ async def test_a_key_erases_no_turn_and_no_page_of_another_user():
         assert [uuid] == [page["uuid"] for page in left.json()["items"]]
         done = await client.post("/v1/forget", headers=tenant, json={"page": uuid})
         assert 1 == done.json()["counts"]["tool_result_archive"]
+
+
+@pytest.mark.parametrize(
+    ("path", "where"),
+    [
+        ("/mem0/v1/memories/", "pagefile.compat.mem0.Mem0.found"),
+        ("/v1/facts?user_id=u", "pagefile.service.routes.open_memory"),
+    ],
+)
+async def test_work_is_done_for_the_tenant_of_the_key(path, where, monkeypatch):
+    """On every path: large work takes turns by tenant."""
+    _, bearer = await anyio.to_thread.run_sync(made, "a", "--tenant", "clinic")
+    seen, module, _, name = [], *where.rpartition(".")
+    owner = resolve_name(module)
+    work = getattr(owner, name)
+
+    def seeing(*arguments):
+        seen.append(working_for.get())
+        return work(*arguments)
+
+    monkeypatch.setattr(owner, name, seeing)
+    async with serving(settings(require_keys=True)) as client:
+        await client.get(path, headers=bearer)
+    assert ["clinic"] == seen

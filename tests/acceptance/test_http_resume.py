@@ -2,14 +2,21 @@
 
 import sys
 import threading
+from datetime import timedelta
+from types import SimpleNamespace
 
 import anyio
 import httpx
 import pytest
 
-from pagefile import Settings
+from pagefile import Memory, Settings
 from pagefile.client import Client
+from pagefile.engine import Conversation
+from pagefile.ports import Claim
+from pagefile.records import Scope
+from pagefile.service.streams import Streams
 from pagefile.settings import ChatSettings, EmbedderSettings, ModelSettings
+from pagefile.testing import FakeClock
 from pagefile.wire.chat import ChatDone, ChatToken, ChatTurn
 from tests.waiting import PATIENCE_S, until
 
@@ -177,6 +184,41 @@ async def test_two_workers_ask_the_model_once(tmp_path, stub, poem):
     assert 1 == len(stub.requests)
 
 
+@pytest.mark.parametrize("end", ["complete", "abort"])
+async def test_a_turn_that_ended_meanwhile_is_not_answered_again(tmp_path, stub, poem, monkeypatch, end):
+    """Another worker ended it after this one had read it as open, and gave its lease back."""
+    poem.goes_on.set()
+    begin = Conversation.begin
+
+    async def overtaken(chat, *args, **named):
+        turn = await begin(chat, *args, **named)
+        await (chat.complete(turn, WHOLE) if end == "complete" else chat.abort(turn))
+        return turn
+
+    monkeypatch.setattr(Conversation, "begin", overtaken)
+    async with serving(settings(tmp_path, stub)) as client:
+        events = events_in((await asked(client, id="t")).text)
+    assert [] == stub.requests
+    assert (WHOLE if end == "complete" else "") == words(events)
+    assert {"complete": "done", "abort": "error"}[end] == events[-1]["event"]
+
+
+async def test_a_killed_workers_turn_is_closed_months_later(tmp_path):
+    """Whoever comes next closes it, and other requests in between do not make the service forget."""
+    clock = FakeClock()
+    async with Memory.open(f"sqlite:///{tmp_path}/late.db", clock=clock) as memory:
+        chat, leases = memory.conversation("c"), memory.engine.store.leases
+        turn = await chat.begin("被杀", id="killed")
+        async with anyio.create_task_group() as group:
+            await Streams(group, memory)._take(SimpleNamespace(chat=chat), ("default", "c", turn.id))
+            clock.advance(90 * 24 * 3600)
+            now = clock.now()
+            other = Claim("other", Scope("default"), "", now, now + timedelta(minutes=1), now + timedelta(1))
+            assert await leases.claim(other) is None
+            await Streams(group, memory).close_abandoned(chat, memory.engine.store.reader, besides="next")
+        assert "aborted" == (await chat.extend("killed", ())).status
+
+
 async def test_the_turn_of_a_killed_worker_is_closed_by_the_next_answer(tmp_path, stub, poem, monkeypatch):
     """Once its lease has ended. The open turn of an agent, which no worker answers, stays open."""
     monkeypatch.setattr("pagefile.service.streams._LEASE_S", 0.2)
@@ -274,6 +316,20 @@ async def test_an_answer_is_stopped_by_aborting_its_turn(client, poem):
         await client.post("/v1/turns/abort", json={**HERE, "turn_id": "t"})
     assert ("error", 409) == (heard[-1]["event"], heard[-1].json["status"])
     assert [("aborted", "写一首诗", None)] == await turns(client)
+
+
+async def test_an_answer_that_is_stopped_before_its_window_is_made(tmp_path, stub, poem, monkeypatch):
+    """The reader is told the same as later on."""
+    context = Conversation.context
+
+    async def stopped(chat, *args, **named):
+        await chat.abort("t")
+        return await context(chat, *args, **named)
+
+    monkeypatch.setattr(Conversation, "context", stopped)
+    async with serving(settings(tmp_path, stub)) as client:
+        last = events_in((await asked(client, id="t")).text)[-1]
+    assert ("error", 409) == (last["event"], last.json["status"])
 
 
 async def _open(client):

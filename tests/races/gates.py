@@ -15,7 +15,7 @@ DEFERRED = frozenset(
 )  # fmt: skip
 _PORTS = (
     "log", "reader", "source", "facts", "pages", "page_keeper", "page_index", "media", "calls", "sessions", "watermarks", "terms",
-    "keys", "items", "erasures",
+    "keys", "items", "erasures", "leases",
 )  # fmt: skip
 #: Nobody waits at a gate for longer: who erases in this very process may be waited for there.
 _LONGEST_S = 5.0

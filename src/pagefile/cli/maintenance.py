@@ -1,10 +1,13 @@
 """`verify`, `rebuild`, `backup` and `upgrade`: prove that everything recorded is there, recreate derived data, copy, migrate the schema."""
 
+import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import quote
 
 import anyio
 import typer
@@ -158,6 +161,16 @@ def rebuild(
 # -- backup --------------------------------------------------------------------------------------------------------------
 
 
+@contextmanager
+def _private() -> Generator[None]:
+    """Files that are made in this context can be read by this user alone, from their first byte on."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
 @command(tenant=False)
 def backup(
     cli: Invocation,
@@ -178,12 +191,13 @@ def backup(
         raise StoreUnavailableError(f"{str(file)!r} is there already: name another file for the backup.")
     partial = file.with_name(f"{file.name}.partial")
     partial.unlink(missing_ok=True)
-    with moving(f"Copying {place.name}"):
+    with moving(f"Copying {place.name}"), _private():
         anyio.run(back_up_file, place, partial)
-        partial.chmod(0o600)
-        settings = replace(cli.settings, url=f"sqlite:///{partial}")
+        settings = replace(cli.settings, url=f"sqlite:///{quote(str(partial))}")
         report = cli.run(lambda memory: verified(memory.engine), settings=quiet(settings))
     partial.replace(file)
+    # Made when the copy was opened; its name was that of the copy before it was checked.
+    partial.with_name(f"{partial.name}-reserve").unlink(missing_ok=True)
     counts = {"file": str(file), "bytes": file.stat().st_size, "whole": report.whole, "damage": report.damage}
     told = "nothing in it is damaged"
     if not report.whole:

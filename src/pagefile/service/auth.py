@@ -118,10 +118,12 @@ class AuthMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            scope[_STATE] = await self._admitted(scope)
+            scope[_STATE] = principal = await self._admitted(scope)
         except PagefileError as error:
             await refused(error)(scope, receive, send)
         else:
+            # Some routes take the tenant from the key alone.
+            working_for.set(principal.tenant or records.DEFAULT_TENANT)
             await self._app(scope, receive, send)
 
     async def _admitted(self, scope: Scope) -> Principal:
@@ -228,7 +230,9 @@ class _BoundedRequest(Request):
         body = await self.body()
         if await off_loop(partial(has_many_values, body), len(body), _THREAD_FROM_BYTES):
             raise HTTPException(
-                413, f"The body has more than {MAX_VALUES:,} JSON values: split it into several requests."
+                413,
+                f"The body has more than {MAX_VALUES:,} JSON values: split it into several requests, "
+                "and send the result of a tool as one string of JSON.",
             )
         return await super().json()
 

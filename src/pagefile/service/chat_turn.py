@@ -11,7 +11,7 @@ import anyio
 from fastapi import Query, Request, Response
 
 from pagefile.engine import Conversation, Memory
-from pagefile.errors import ConflictError, ModelError, ModelOutputError, PagefileError
+from pagefile.errors import ConflictError, ModelError, ModelOutputError, NotFoundError, PagefileError
 from pagefile.integrations.recorder import given_up
 from pagefile.ports import ChatModel, ToolCall, ViewRequest
 from pagefile.records import Turn
@@ -21,7 +21,7 @@ from pagefile.service.events import EventStream
 from pagefile.service.idempotency import HEADER, made_id
 from pagefile.service.problems import answered, problem_of, to_problem, unforeseen
 from pagefile.service.routes import chat_of, router
-from pagefile.service.streams import Answer, EventId, Say, Streams, ended
+from pagefile.service.streams import Answer, EventId, Say, Streams, ended, reread
 from pagefile.shapes.tool_arguments import read_arguments
 from pagefile.standalone import ConversationStore, tool_schemas
 from pagefile.standalone.knowledge_base import (
@@ -90,6 +90,10 @@ class ChatRun:
             # Those of a model reveal nothing about the service.
             known = isinstance(error, PagefileError)
             problem = problem_of(error, shown=(ModelError,)) if known else unforeseen(error)
+            if isinstance(error, ConflictError | NotFoundError):
+                turn = await reread(self)
+                # Whoever aborted it is the reason, not what then could no longer be done.
+                problem = problem_of(ended(turn)) if turn.status == "aborted" else problem
             # Abort first: a client that reads the error may look up the turn immediately.
             await self.end()
             await say("error", problem)

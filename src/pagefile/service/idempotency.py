@@ -11,6 +11,7 @@ import hashlib
 import json
 import logging
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, cast
 from uuid import NAMESPACE_URL, uuid5
 
@@ -29,26 +30,31 @@ from pagefile.ports import Claim, KeptResponse, LeaseStore
 from pagefile.records import DEFAULT_TENANT
 from pagefile.service.auth import memory_in, principal_of
 from pagefile.service.problems import answered, http_error, refused, to_problem
-from pagefile.service.vendor_paths import is_vendors
+from pagefile.service.request_guard import MCP
+from pagefile.service.streams import Streams
+from pagefile.service.vendor_paths import is_vendors, may_have_foreign_keys
+from pagefile.text.json_size import has_many_values
+from pagefile.tiers.base import off_loop
 
 logger = logging.getLogger("pagefile.service")
 
 HEADER = "Idempotency-Key"
 KEPT = timedelta(days=1)
-#: A request that has run for longer may have ended with its process.
+#: A request counts as running for so long, and longer if its process says so: a model may answer for many minutes.
 RUNNING = timedelta(minutes=1)
 #: A longer response is not kept. The request is still carried out once.
 MAX_KEPT_BYTES = 1_000_000
-#: Larger requests are not searched for their user: their responses go with any erasure in the tenant.
-_MAX_READ_BYTES = 100_000
+#: Larger requests are read in a thread, and only if the caller's key does not say whose they are.
+_THREAD_FROM_BYTES = 100_000
 
 #: Verbs that take their ids from the key.
 _BY_ID = (verbs.RECORD, verbs.BEGIN, verbs.STEP)
 _READS = (verb for verb in verbs.TABLE if verb.http_method == "POST" and not verb.changes)
 #: Paths where repeating a request does no harm.
 REPEATABLE = frozenset({"/v1/import", "/v1/chat/stream"} | {verb.path for verb in (*_BY_ID, *_READS)})
-#: What says in headers whose request it is on a provider's path, and what memory has to do with it.
-_VENDORS_CALLER = (identity.USER, identity.CONVERSATION, identity.MODE, "authorization", "x-api-key")
+#: What says in headers whose request it is, and what memory has to do with it; on a provider's path its keys, too.
+_CALLER = (identity.USER, identity.CONVERSATION, identity.MODE, "mcp-session-id")
+_VENDORS_CALLER = ("authorization", "x-api-key")
 _REPLAYED = (b"idempotency-replayed", b"true")
 
 
@@ -81,7 +87,7 @@ class IdempotencyMiddleware:
         request, now = Request(scope, receive), memory.engine.clock.now()
         try:
             body = await request.body()
-            claim = Claim(*_identified(request, key, body), now, now + RUNNING, now + KEPT)
+            claim = Claim(*await _identified(request, key, body), now, now + RUNNING, now + KEPT)
             known = await memory.engine.store.leases.claim(claim)
         except ClientDisconnect:
             return None
@@ -102,7 +108,8 @@ class IdempotencyMiddleware:
         # Cut off, a request to a provider may be repeated. Of others it is not known how far they got.
         repeat = is_vendors(scope["path"])
         try:
-            await self._app(scope, receive, recording.send)
+            with _streams(scope).holding(claim.id):
+                await self._app(scope, receive, recording.send)
             repeat = recording.is_failure
         except Exception:
             repeat = True
@@ -111,6 +118,10 @@ class IdempotencyMiddleware:
             if repeat and not recording.is_kept:
                 with anyio.CancelScope(shield=True):
                     await leases.release(claim.id)
+
+
+def _streams(scope: Scope) -> Streams:
+    return scope["app"].state.streams
 
 
 class _Recording:
@@ -176,21 +187,26 @@ def _again(known: KeptResponse, asked: str, now: datetime) -> Response:
     return response
 
 
-def _identified(request: Request, key: str, body: bytes) -> tuple[str, records.Scope, str]:
+async def _identified(request: Request, key: str, body: bytes) -> tuple[str, records.Scope, str]:
     """The id of the claim, whom the response is about, and a digest of the request."""
     caller, scope = principal_of(request), request.scope
-    parts = [scope["path"].encode("utf-8", "surrogatepass"), scope["query_string"], body]
-    if is_vendors(scope["path"]):
-        parts += [request.headers.get(name, "").encode("latin-1") for name in _VENDORS_CALLER]
-    named = _named(body)
-    tenant, user = caller.tenant or named.get("tenant"), caller.user or named.get("user_id")
-    whose = records.Scope(_text(tenant) or DEFAULT_TENANT, _text(user))
+    path = cast("str", scope["path"])
+    names = (*_CALLER, *(_VENDORS_CALLER if is_vendors(path) else ()))
+    said = [request.headers.get(name, "").encode("latin-1") for name in names]
+    parts = [path.encode("utf-8", "surrogatepass"), scope["query_string"], body, *said]
+    tenant, user = caller.tenant, caller.user
+    # Other protocols' requests say elsewhere whose they are: their responses go with any erasure in the tenant.
+    own = path != MCP and not may_have_foreign_keys(path)
+    if own and (tenant is None or len(body) < _THREAD_FROM_BYTES):
+        named = await off_loop(partial(_named, body), len(body), _THREAD_FROM_BYTES)
+        tenant, user = tenant or _id(named.get("tenant")), user or _id(named.get("user_id"))
+    whose = records.Scope(tenant or DEFAULT_TENANT, user)
     return _digest((caller.key_id or "").encode(), key.encode()), whose, _digest(*parts)
 
 
 def _named(body: bytes) -> dict[str, Any]:
     """The fields of a request body; none where the route will refuse it."""
-    if len(body) > _MAX_READ_BYTES:
+    if has_many_values(body):
         return {}
     try:
         found = json.loads(body)
@@ -199,8 +215,12 @@ def _named(body: bytes) -> dict[str, Any]:
     return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
 
 
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value and value.isprintable() and len(value) <= 255 else None
+def _id(value: object) -> str | None:
+    """An id as the route will take it; None for one that it refuses."""
+    try:
+        return records.checked_id(value, "id")
+    except PagefileError:
+        return None
 
 
 def _digest(*parts: bytes) -> str:

@@ -8,8 +8,8 @@ its worker died. The open turns of such workers are closed by the next answer in
 
 import hashlib
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol, TypeAlias
@@ -37,6 +37,10 @@ _LOOK_EVERY_S = 0.5
 #: How long a lease lasts, and how often it is renewed: a worker that died is taken over from after so long.
 _LEASE_S = 15.0
 _RENEW_EVERY_S = 4.0
+#: How long the lease of a worker that died tells that its turn is to be closed, if nobody comes back to the conversation.
+_KEPT = timedelta(days=365)
+#: After every entry that has a place in a log: of such a query, open turns are left.
+_BEHIND_ALL = 2**62
 _END = "end"
 _REPLAYED = {"Idempotency-Replayed": "true"}
 
@@ -228,12 +232,21 @@ class Streams:
 
     async def close_abandoned(self, chat: Conversation, reader: LogReader, *, besides: str) -> None:
         """Abort the open turns of a conversation whose workers died while they answered them."""
-        query = EntryQuery(chat.scope, statuses=frozenset({"open"}))
+        query = EntryQuery(chat.scope, statuses=frozenset({"open"}), after_seq=_BEHIND_ALL)
         names = [turn.id for turn in await reader.entries(query) if turn.id != besides]
         turns = {_lease_id(_place(chat, name)): name for name in names}
         for lease in await self._leases.ended(turns.keys() - self._held, self._clock.now()) if turns else ():
             if await given_up(chat, turns[lease]):
                 await self._leases.release(lease)
+
+    @contextmanager
+    def holding(self, lease: str) -> Generator[None]:
+        """Renew a lease for as long as the work in this context takes."""
+        self._held.add(lease)
+        try:
+            yield
+        finally:
+            self._held.discard(lease)
 
     async def renew(self) -> None:
         while True:
@@ -263,24 +276,29 @@ class Streams:
 
     async def _locked(self, run: Run, answer: Answer, place: Place) -> bool:
         """Whether this process answers the turn; if another one does, its answer is waited for."""
-        while not await self._take(run, place):
-            await anyio.sleep(_LOOK_EVERY_S)
-            turn = await _reread(run)
+        while True:
+            taken = await self._take(run, place)
+            # Whoever had the lease may have answered since the request was read.
+            turn = await reread(run)
+            if turn.status == "open":
+                if taken:
+                    return True
+                await anyio.sleep(_LOOK_EVERY_S)
+                continue
+            if taken:
+                await self._give_back(place)
             if turn.status == "done":
                 began = wire.ChatTurn(turn_id=turn.id, conversation_id=run.chat.id)
                 await answer.say("turn", began)
                 await answer.say_stored(turn, turn.assistant or "")
-                return False
-            if turn.status == "aborted":
+            else:
                 await answer.say("error", problem_of(ended(turn)))
-                return False
-        return True
+            return False
 
     async def _take(self, run: Run, place: Place) -> bool:
         lease, now = _lease_id(place), self._clock.now()
         end = now + timedelta(seconds=_LEASE_S)
-        # The row goes after a day if nobody comes back to the conversation.
-        claim = Claim(lease, run.chat.scope, "stream", now, end, now + timedelta(days=1))
+        claim = Claim(lease, run.chat.scope, "stream", now, end, now + _KEPT)
         try:
             if await self._leases.claim(claim, take_over=True) is not None:
                 return False
@@ -321,7 +339,7 @@ async def _run_unless_stopped(run: Run, answer: Answer) -> None:
                 turn = run.turn
                 while turn.status != "aborted":
                     await anyio.sleep(_LOOK_EVERY_S)
-                    turn = await _reread(run)
+                    turn = await reread(run)
                 if run.ending:
                     await anyio.sleep_forever()
                 await answer.say("error", problem_of(ended(turn)))
@@ -334,7 +352,7 @@ async def _run_unless_stopped(run: Run, answer: Answer) -> None:
             await run.end()
 
 
-async def _reread(run: Run) -> Turn:
+async def reread(run: Run) -> Turn:
     """The turn as the log has it now, or as it was while the log cannot be read."""
     with suppress(PagefileError):
         # Adding nothing returns what is there.

@@ -89,12 +89,13 @@ class FactIndex(SlotIndex[K]):
         return {keys[slot]: value for slot, value in zip(slots, values, strict=True)}
 
     def similarity_array(self, query: str, keys: Sequence[K]) -> Floats:
-        """The cosine similarity of each of these facts to the query, in the same order."""
+        """The cosine similarity of each of these facts to the query, in the same order; 0 for those removed meanwhile."""
         with self._lock:
             slots, values = self._similar(query)
-            every = np.zeros(len(self._keys))
+            # The last one is that of facts which are no longer here.
+            every = np.zeros(len(self._keys) + 1)
             every[slots] = values
-            return every[[self._slot_of[key] for key in keys]] if keys else np.zeros(0)
+            return every[[self._slot_of.get(key, -1) for key in keys]] if keys else np.zeros(0)
 
     def _similar(self, query: str) -> tuple[list[int], list[float]]:
         asked = features(query)

@@ -1,20 +1,25 @@
 """Erases everything of a conversation, a user or a tenant, or one turn or page, in the transaction it is given."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import product
+from typing import TypeVar
 
-from pagefile.ports import Part
+from pagefile.damage import kind_of, note_damage
+from pagefile.errors import PagefileError, StoreCorruptError
+from pagefile.ports import UNREADABLE, Part
 from pagefile.records import Checkpoint, Entry, Page, Scope, Turn
 from pagefile.stores import erasure, rules, session
 from pagefile.stores.encoding import moment, steps_text, turn_digest
 from pagefile.stores.sql.leases import erase_responses
 from pagefile.stores.sql.pages import erase_blobs, page_reached
-from pagefile.stores.sql.plays import Play, Values, count, each, many, row, rows
+from pagefile.stores.sql.plays import Play, Row, Values, count, each, many, row, rows
 from pagefile.stores.sql.reader import check_owner, newest_under, raise_epoch
-from pagefile.stores.sql.rows import checkpoint_metadata, entry_of, keys, of_tenant, part_of, values_of
+from pagefile.stores.sql.rows import checkpoint_metadata, exact_entry, keys, of_tenant, part_of, values_of
 from pagefile.stores.sql.sessions import put_session, session_of
+
+T = TypeVar("T")
 
 
 def erase(scope: Scope) -> Play[tuple[dict[str, int], tuple[str, ...]]]:
@@ -180,7 +185,7 @@ class _Erasure:
             self.found, self.owner = True, named.scope.user
             hashed = {"created": named.created, "content_hash": named.content_hash}
             asked = {**self._tenant, "owner": self.owner, **hashed}
-            found = yield from each("part_page_copies", asked, of_tenant(Page, self._scope.tenant))
+            found = yield from _intact("part_page_copies", asked, of_tenant(Page, self._scope.tenant))
             copies = {one.uuid for one in found if erasure.is_page_copy(named, one)}
             yield from self._pages(copies, self.owner)
         return tuple((name, 0) for name in sorted(filter(None, self.touched)))
@@ -280,7 +285,23 @@ def _markers(scope: Scope) -> Play[list[Entry]]:
 
 def _entries(statement: str, values: Values) -> Play[list[Entry]]:
     tenant = values["tenant"]
-    return (yield from each(statement, values, lambda one: entry_of(one[2:], Scope(tenant, one[0], one[1]))))
+    return (
+        yield from _intact(statement, values, lambda one: exact_entry(one[2:], Scope(tenant, one[0], one[1])))
+    )
+
+
+def _intact(statement: str, values: Values, make: Callable[[Row], T]) -> Play[list[T]]:
+    """Every row, converted. A damaged one is not left out here: it may hold what is to be erased."""
+    try:
+        return [make(one) for one in (yield from rows(statement, values))]
+    except UNREADABLE as error:
+        if isinstance(error, PagefileError):
+            raise
+        note_damage(statement, values, kind_of(error))
+        raise StoreCorruptError(
+            f"Nothing was erased: a row that may hold what is to be erased is damaged ({kind_of(error)}). "
+            "Forget the whole conversation or user; `pagefile verify --full` says which row it is."
+        ) from error
 
 
 def _entry_values(entry: Entry) -> Values:
