@@ -1,6 +1,7 @@
 """OpenAI's chat completions through the gateway, with OpenAI's own client."""
 
 import json
+from itertools import count
 
 import openai
 import pytest
@@ -188,3 +189,50 @@ def test_an_empty_answer_is_not_that_of_a_conversation_in_the_log(tmp_path):
         asked(client, [question])
         asked(client, [question, {"role": "assistant", "content": ""}, {"role": "user", "content": "What?"}])
         assert 2 == len(here.talks())
+
+
+def user(text):
+    return {"role": "user", "content": text}
+
+
+def counted():
+    """A model that counts its answers."""
+    numbers = count(1)
+    return lambda _: Said(f"answer {next(numbers)}")
+
+
+@pytest.mark.parametrize("kept", [3, 5])
+def test_a_client_that_leaves_out_the_beginning_stays_in_its_conversation(tmp_path, kept):
+    """Many clients send only the newest messages: each turn is in the log once, and the history is sent as they have it."""
+    with behind(counted(), tmp_path) as here:
+        client, messages = here.openai(), []
+        for number in range(7):
+            messages += [user(f"What is to be done about delivery {number}, and who has to know about it?")]
+            sent = messages[-kept:]
+            messages += [{"role": "assistant", "content": said(asked(client, sent))}]
+            assert sent[:-1] == here.upstream.last["messages"][-len(sent) : -1]
+        (talk,) = here.talks()
+    assert [f"answer {number}" for number in range(1, 8)] == [answer for _, answer, _ in talk]
+
+
+def test_the_same_small_talk_is_not_the_same_conversation(tmp_path):
+    with behind(counted(), tmp_path) as here:
+        client = here.openai()
+        asked(client, [user("Where is the key?")])
+        thanks = [user("Thanks!"), {"role": "assistant", "content": "Welcome!"}]
+        asked(client, [user("Where is the mug?"), *thanks, user("And now?")])
+        asked(client, [user("Where is the cat?"), *thanks, user("And then?")])
+        asked(client, [*thanks, user("And later?")])
+        assert 4 == len(here.conversations())
+
+
+def test_an_edit_far_back_is_a_fork(tmp_path):
+    with behind(counted(), tmp_path) as here:
+        client, messages = here.openai(), []
+        for number in range(26):
+            messages += [user(f"question {number}")]
+            messages += [{"role": "assistant", "content": said(asked(client, messages))}]
+        asked(client, [*messages[:4], user("another third question")])
+        forked, original = sorted(here.conversations(), key=len, reverse=True)
+        assert forked.startswith(f"{original}~")
+        assert 3 == len(here.turns(forked))

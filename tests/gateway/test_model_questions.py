@@ -3,14 +3,18 @@
 import json
 import tomllib
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 
 from benchmarks import gateway_model
+from pagefile import BlockingMemory
+from pagefile.settings import EmbedderSettings, Settings
 from pagefile.text.tokens import open_counter
 from tests.gateway.upstream import Said, Upstream
 
 TALK = tomllib.loads(gateway_model.TALK.read_text("utf-8"))
+SETTINGS = Settings(url="memory://", embedder=EmbedderSettings(name="none"))
 
 
 def test_every_answer_was_said():
@@ -42,3 +46,30 @@ def test_what_was_found_reaches_the_model(tmp_path, monkeypatch):
             assert [True] * count == [one.right for one in answers]
     assert answers == gateway_model.read(path)
     assert ["gateway", "gateway"] == [one.arm for one in answers]
+
+
+def _asked(memory, question):
+    """The window for a question at the end of the talk, as text."""
+    chat = memory.conversation("talk", user_id="jonas")
+    turn = chat.begin(question)
+    window = chat.context(turn=turn, window_tokens=gateway_model.WINDOW_TOKENS)
+    chat.abort(turn)
+    return window.as_text()
+
+
+def test_lines_of_results_that_are_named_come_by_words_alone():
+    """A name in one line of a long result, and beside it what kind of result it is: each is too little to go by."""
+    said = gateway_model.messages(TALK["turn"])
+    starts = [*(at for at, message in enumerate(said) if message["role"] == "user"), len(said)]
+    with BlockingMemory.open(settings=SETTINGS) as memory:
+        for start, end in pairwise(starts):
+            memory.conversation("talk", user_id="jonas").record(messages=said[start:end])
+        memory.settle()
+        assert "Residenzschloss" not in _asked(memory, "Which hotel in Rome would you recommend?")
+        missing = [
+            question["text"]
+            for question in TALK["question"]
+            if question["kind"] == "tool result"
+            and not any(one in _asked(memory, question["text"]) for one in question["accept"])
+        ]
+        assert [] == missing

@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 
+from pagefile.gateway.conversations import Conversations
 from pagefile.integrations.fail_open import FailOpen
 from pagefile.settings import ArchiveSettings
 from pagefile.standalone.memory_tools import ToolCaller
@@ -241,3 +243,33 @@ def test_a_provider_that_refuses_what_memory_added_gets_the_request_as_it_came(t
         assert "bypassed" == raw.headers["x-pagefile-status"]
         assert history == here.upstream.last["messages"]
         assert ["done", "open"] == [turn[2] for turn in here.talks()[0]]
+
+
+def test_a_long_history_is_recorded_beside_its_first_request(tmp_path, monkeypatch):
+    """It takes longer than memory may: that request goes without, the next one has memory, and nothing is there twice."""
+    recorded = Conversations._recorded
+
+    async def slowly(*given):
+        await asyncio.sleep(0.05)
+        return await recorded(*given)
+
+    monkeypatch.setattr(Conversations, "_recorded", slowly)
+    history = [
+        {"role": role, "content": f"{role} says {number}"}
+        for number in range(40)
+        for role in ("user", "assistant")
+    ]
+    with behind(echo, tmp_path, gateway={"deadline_s": 0.5}) as here:
+        raw = here.openai().chat.completions.with_raw_response
+        question = {"role": "user", "content": "And now?"}
+        first = raw.create(model="gpt-5", messages=[*history, question])
+        assert "bypassed" == first.headers["x-pagefile-status"]
+        time.sleep(3)
+        answer = {"role": "assistant", "content": said(first.parse())}
+        second = raw.create(model="gpt-5", messages=[*history, question, answer, ROW])
+        assert "memory" == second.headers["x-pagefile-status"]
+        (talk,) = here.talks()
+    assert [*(f"user says {number}" for number in range(40)), "And now?", ROW["content"]] == [
+        asked_for for asked_for, _, _ in talk
+    ]
+    assert {"done"} == {status for _, _, status in talk}

@@ -4,10 +4,11 @@ import json
 import re
 
 import httpx
+import openai
 import pytest
 
 from tests.gateway.behind import behind
-from tests.gateway.upstream import Said
+from tests.gateway.upstream import Fault, Said
 
 BIG = "\n".join(f"row {number}: value {number * 7}" for number in range(2_000))
 READ = {
@@ -175,3 +176,24 @@ def test_an_id_that_cannot_be_one_is_for_the_provider_to_judge(tmp_path, name):
         answer = httpx.post(f"{here.url}/v1/responses", content=body, headers=headers)
         assert (200, "memory") == (answer.status_code, answer.headers["x-pagefile-status"])
         assert name == here.upstream.last["previous_response_id"]
+
+
+@pytest.mark.parametrize(
+    "fault", [Fault(status=500), Fault(cut_after=5, said=Said("half an answer, or less"))]
+)
+def test_results_that_are_sent_again_after_a_fault_are_recorded_once(tmp_path, fault):
+    answers = iter([Said(calls=(("read", {}),)), fault, fault, Said("read it")])
+    with behind(lambda _: next(answers), tmp_path) as here:
+        client = here.openai()
+        first = asked(client, "Read it.")
+        call = next(item for item in first.output if item.type == "function_call")
+        result = {"type": "function_call_output", "call_id": call.call_id, "output": "a long result"}
+        for _ in range(2):
+            with pytest.raises((openai.APIError, httpx.HTTPError, RuntimeError)):
+                streamed(client, [result], previous_response_id=first.id)
+        assert "read it" == streamed(client, [result], previous_response_id=first.id).output_text
+        (conversation,) = here.conversations()
+        *given_up, turn = here.turns(conversation)
+    assert ("done", 1, "read it") == (turn.status, len(turn.steps), turn.assistant)
+    assert 4 == len(turn.messages), turn.messages
+    assert {"aborted"} >= {one.status for one in given_up}

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from pagefile.gateway.adapter import Adapter, OwnCall, Reply, Round, parts_of, said_arguments, summed
-from pagefile.gateway.exchanges import Json, blocks_of, cache_marks, text_of
+from pagefile.gateway.exchanges import CACHE_MARK, Json, blocks_of, cache_marks, text_of
 from pagefile.gateway.sse import Event, encoded
 from pagefile.shapes.skeleton import as_list, as_object, objects_in
 from pagefile.window.candidates import ShownTurn
@@ -13,7 +13,6 @@ from pagefile.window.parts import anthropic
 _CALLS = frozenset({"tool_use"})
 #: The API allows this many marks for its prompt cache in a request.
 _MOST_MARKS = 4
-_MARK: Json = {"type": "ephemeral"}
 #: Where the pieces of a block go, by the type of the delta.
 _PIECES = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 
@@ -51,15 +50,22 @@ class Messages(Adapter):
         return self.is_stateful(body)
 
     def with_mark(self, body: Json, before: int) -> Json:
-        """Where a client uses the prompt cache, the end of the history before the question is marked too: what follows changes."""
-        messages = self.messages(body)
-        marks = cache_marks(body.get("system")) + cache_marks(body.get("tools")) + cache_marks(messages)
-        if not 0 < marks < _MOST_MARKS or before < 1 or cache_marks(messages[before - 1]):
+        """Where a client uses the prompt cache, the end of the history before the question is marked too: what follows changes.
+
+        The mark is a copy of the client's next one, or else of the last before it: marks that hold longer must come first.
+        """
+        messages, automatic = self.messages(body), body.get(CACHE_MARK)
+        earlier = [
+            *cache_marks(body.get("tools")), *cache_marks(body.get("system")), *cache_marks(messages[:before])
+        ]  # fmt: skip
+        later = [*cache_marks(messages[before:]), *([] if automatic is None else [automatic])]
+        marks = [*later[:1], *earlier[-1:]]
+        if not 0 < len(earlier) + len(later) < _MOST_MARKS or before < 1 or cache_marks(messages[before - 1]):
             return body
         *rest, last = [as_object(block) or {} for block in blocks_of(messages[before - 1])] or [{}]
         if last.get("type") not in {"text", "tool_result", "image", "document"} or last.get("text") == "":
             return body
-        marked = {**messages[before - 1], "content": [*rest, {**last, "cache_control": _MARK}]}
+        marked = {**messages[before - 1], "content": [*rest, {**last, CACHE_MARK: marks[0]}]}
         return self.with_messages(body, [*messages[: before - 1], marked, *messages[before:]])
 
     def results(self, message: Json) -> Iterator[str]:

@@ -4,6 +4,7 @@ The client's history decides. Where the log goes on after the last exchange that
 it answered again: it continues in a fork, and both branches stay.
 """
 
+import asyncio
 import hashlib
 import logging
 from collections.abc import AsyncGenerator, Iterable, Sequence
@@ -17,7 +18,16 @@ import anyio
 from pagefile.content import Message, Reasoning, Shape, Text, ToolCall, ToolResult
 from pagefile.engine import Conversation, Memory
 from pagefile.errors import ConflictError, InvalidArgumentError, NotFoundError
-from pagefile.gateway.exchanges import Exchange, Json, base_key, own_words, same_answer, unmarked
+from pagefile.gateway.exchanges import (
+    Exchange,
+    Json,
+    base_key,
+    continued,
+    is_same,
+    own_words,
+    same_answer,
+    unmarked,
+)
 from pagefile.gateway.sse import dumped
 from pagefile.integrations.recorder import Called, Happened, Returned, Said, Thought, as_json, unwritten
 from pagefile.lru import Lru
@@ -31,6 +41,10 @@ logger = logging.getLogger("pagefile")
 PREFIX = "gw-"
 #: Turns read of a conversation, and conversations looked through for one that this process does not know.
 _NEWEST_TURNS, _NEWEST_CONVERSATIONS = 20, 30
+#: Turns read of one that is known to have the exchange before an edited message.
+_ALL_TURNS = 2_000
+#: Shorter histories, such as thanks and a welcome, may be the end of any conversation.
+_TELLING_CHARS = 60
 #: Exchanges and turns remembered.
 _REMEMBERED = 10_000
 
@@ -58,6 +72,8 @@ class _Found:
     #: The last exchange that it has; the running one if that is open.
     at: int
     turn: Turn
+    #: The keys of the exchanges in it, where the client left out the beginning.
+    keys: tuple[str, ...] = ()
 
     @property
     def goes_on(self) -> bool:
@@ -75,6 +91,8 @@ class Place:
     turn: Turn
     #: Whether the client has no history of its own, and names the conversation: then it gets that of the log.
     from_log: bool = False
+    #: The client's exchanges, with the keys that they have in the log.
+    exchanges: Sequence[Exchange] = ()
 
 
 @dataclass(slots=True)
@@ -86,53 +104,89 @@ class Conversations:
     _caught: Lru[tuple[Scope, str], tuple[int, str]] = field(default_factory=lambda: Lru(_REMEMBERED))
     _locks: Lru[tuple[Scope, str], anyio.Lock] = field(default_factory=lambda: Lru(1_000))
 
+    #: Histories that are being recorded; Python keeps only weak references to tasks.
+    _running_now: set[asyncio.Future[Place]] = field(default_factory=set[asyncio.Future[Place]])
+
     async def open(self, who: Who, found: Sequence[Exchange], shape: Shape) -> Place:
-        """The conversation with everything but the answer to the last exchange, which is an open turn."""
+        """The conversation with everything but the answer to the last exchange, which is an open turn.
+
+        A long history that is not known may take longer than its request can wait. It is recorded beside it then: the next request
+        has memory.
+        """
+        recorded = asyncio.ensure_future(self._open(who, found, shape))
+        self._running_now.add(recorded)
+        recorded.add_done_callback(self._running_now.discard)
+        return await asyncio.shield(recorded)
+
+    async def _open(self, who: Who, found: Sequence[Exchange], shape: Shape) -> Place:
         scope, place = who.scope, (who.scope, who.conversation or found[0].key)
         if place not in self._locks:
             self._locks[place] = anyio.Lock()
         async with self._locks[place]:
-            chat, known = await self._conversation(who, found)
+            told = found[-1].key
+            chat, known, found = await self._conversation(who, found)
             for exchange in found[known:-1]:
                 await self._recorded(chat, exchange, shape)
             turn = await self._running(chat, found[-1], shape)
-        self._known[scope, found[-1].key] = chat.id
-        return Place(chat, turn, from_log=who.conversation is not None and len(found) == 1)
+        self._known[scope, found[-1].key] = self._known[scope, told] = chat.id
+        return Place(chat, turn, who.conversation is not None and len(found) == 1, found)
 
     async def resume(self, who: Who, messages: Sequence[Json]) -> Place | None:
         """The running turn of a conversation that the provider holds, with results of tools that were sent alone."""
-        if who.conversation is None:
+        given = _given(messages)
+        if who.conversation is None or not given:
             return None
         chat = self._chat(who, who.conversation)
         turns = await chat.turns(newest=True, limit=_NEWEST_TURNS)
         turn = next((one for one in reversed(turns) if one.status == "open"), None)
-        return None if turn is None else Place(chat, await chat.extend(turn, _given(messages)))
+        turn = turn or next((one for one in turns[-1:] if one.status == "aborted"), None)
+        if turn is None:
+            return None
+        # After a fault the same results come again, perhaps to a turn that was given up with half an answer.
+        recorded = await chat.messages(turn.id)
+        ends = [at for at in range(len(given), len(recorded) + 1) if recorded[at - len(given) : at] == given]
+        if turn.status == "open":
+            return Place(chat, await chat.extend(turn, [] if len(recorded) in ends else given))
+        if not ends:
+            return None
+        again = await chat.begin(messages=recorded[: ends[-1]], id=version_of(base_key(turn.id)))
+        return Place(chat, again)
 
     # -- which conversation -----------------------------------------------------------------------------------------------
 
-    async def _conversation(self, who: Who, found: Sequence[Exchange]) -> tuple[Conversation, int]:
-        """The conversation, and how many of the exchanges it has."""
+    async def _conversation(
+        self, who: Who, found: Sequence[Exchange]
+    ) -> tuple[Conversation, int, Sequence[Exchange]]:
+        """The conversation, how many of the exchanges it has, and the exchanges with the keys that they have there."""
         best = await self._best(who, found)
         if best is None:
-            return self._chat(who, who.conversation or f"{PREFIX}{uuid4().hex}"), 0
-        last = len(found) - 1
+            return self._chat(who, who.conversation or f"{PREFIX}{uuid4().hex}"), 0, found
+        last, found = len(found) - 1, continued(found, best.keys) if best.keys else found
         if best.at == last or not best.goes_on or (who.conversation == best.chat.id and not last):
-            return best.chat, min(best.at + (best.turn.status != "open"), last)
-        return await self._forked(best, found[-1].key), best.at + 1
+            return best.chat, min(best.at + (best.turn.status != "open"), last), found
+        return await self._forked(best, found[-1].key), best.at + 1, found
 
     async def _best(self, who: Who, found: Sequence[Exchange]) -> _Found | None:
         best: _Found | None = None
+        part: _Found | None = None
         seen: set[str] = set()
         async for name in self._candidates(who, found):
             if name in seen:
                 continue
             seen.add(name)
-            one = await self._matched(self._chat(who, name), found)
+            chat = self._chat(who, name)
+            turns = await chat.turns(newest=True, limit=_NEWEST_TURNS)
+            one = _matched(chat, turns, found)
+            if one is None and self._known.get((who.scope, found[-2:][0].key)) == name:
+                # The client went back a long way.
+                one = _matched(chat, await chat.turns(newest=True, limit=_ALL_TURNS), found)
+            part = part or (_continued_in(chat, turns, found) if one is None else None)
             if one is not None and (best is None or (one.at, not one.goes_on) > (best.at, not best.goes_on)):
                 best = one
-            if best is not None and best.at >= len(found) - 2 and not best.goes_on:
-                return best
-        return best
+            first = best or part
+            if first is not None and first.at >= len(found) - 2 and not first.goes_on:
+                return first
+        return best or part
 
     async def _candidates(self, who: Who, found: Sequence[Exchange]) -> AsyncGenerator[str]:
         for exchange in (found[-1], *found[-2:-1]):
@@ -148,25 +202,6 @@ class Conversations:
             name = head.scope.conversation or ""
             if head.scope.user == who.user and name.startswith(start):
                 yield name
-
-    async def _matched(self, chat: Conversation, found: Sequence[Exchange]) -> _Found | None:
-        turns = await chat.turns(newest=True, limit=_NEWEST_TURNS)
-        by_key: dict[str, Turn] = {}
-        for turn in turns:
-            key = base_key(turn.id)
-            if key not in by_key or by_key[key].status != "done":
-                by_key[key] = turn
-        running = by_key.get(found[-1].key)
-        # One that was given up is asked again.
-        if running is not None and (
-            running.status == "open" or (running.status == "aborted" and running is turns[-1])
-        ):
-            return _Found(chat, turns, len(found) - 1, running)
-        for at in range(len(found) - 2, -1, -1):
-            turn = by_key.get(found[at].key)
-            if turn is not None and same_answer(turn.assistant or "", found[at].answer):
-                return _Found(chat, turns, at, turn)
-        return None
 
     async def _forked(self, found: _Found, key: str) -> Conversation:
         root = found.chat.id.partition("~")[0]
@@ -222,6 +257,51 @@ class Conversations:
     async def _open_version(self, chat: Conversation, key: str) -> Turn | None:
         turns = await chat.turns(newest=True, limit=_NEWEST_TURNS)
         return next((one for one in turns if base_key(one.id) == key and one.status == "open"), None)
+
+
+def _matched(chat: Conversation, turns: Sequence[Turn], found: Sequence[Exchange]) -> _Found | None:
+    """The last of the exchanges that the turns have, by their keys."""
+    by_key: dict[str, Turn] = {}
+    for turn in turns:
+        key = base_key(turn.id)
+        if key not in by_key or by_key[key].status != "done":
+            by_key[key] = turn
+    running = by_key.get(found[-1].key)
+    # One that was given up is asked again.
+    if running is not None and (
+        running.status == "open" or (running.status == "aborted" and running is turns[-1])
+    ):
+        return _Found(chat, turns, len(found) - 1, running)
+    for at in range(len(found) - 2, -1, -1):
+        turn = by_key.get(found[at].key)
+        if turn is not None and same_answer(turn.assistant or "", found[at].answer):
+            return _Found(chat, turns, at, turn)
+    return None
+
+
+def _continued_in(chat: Conversation, turns: Sequence[Turn], found: Sequence[Exchange]) -> _Found | None:
+    """The place of a history whose beginning the client left out, by what was said: clients keep the newest messages."""
+    told = found[:-1]
+    for end in range(len(turns), len(told) - 1, -1):
+        same = turns[end - len(told) : end]
+        if not told or not all(
+            is_same(turn.user or "", turn.assistant or "", one) for turn, one in zip(same, told, strict=True)
+        ):
+            continue
+        if sum(len(turn.user or "") + len(turn.assistant or "") for turn in same) < _TELLING_CHARS:
+            return None
+        keys = tuple(base_key(turn.id) for turn in same)
+        running = next(
+            (
+                turn
+                for turn in turns[end:]
+                if base_key(turn.id) == continued(found, keys)[-1].key and turn.status == "open"
+            ),
+            None,
+        )
+        at = len(told) - 1 if running is None else len(told)
+        return _Found(chat, turns, at, running or same[-1], keys)
+    return None
 
 
 def version_of(key: str) -> str:

@@ -6,9 +6,9 @@ is known again however often it is sent, by any worker, after a restart, and in 
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 from pagefile.shapes.skeleton import as_list, as_object
 from pagefile.shapes.tool_arguments import compact
@@ -22,7 +22,7 @@ _TEXTS = frozenset({"text", "input_text", "output_text"})
 #: What coding agents put into the user's messages: it changes, and the user did not say it.
 _REMINDER = re.compile(r"\s*<(system-reminder|environment_context|user_instructions)>.*</\1>\s*", re.DOTALL)
 #: Marks for prompt caches move from message to message while a conversation grows.
-_CACHE_MARK = "cache_control"
+CACHE_MARK = "cache_control"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,11 @@ class Exchange:
     @property
     def messages(self) -> tuple[Json, ...]:
         return *self.asked, *self.rest
+
+    @property
+    def question(self) -> str:
+        """What the user said in it."""
+        return "\n".join(map(text_of, own_words(self.asked)))
 
     @property
     def answer(self) -> str:
@@ -58,15 +63,28 @@ def exchanges(
             groups[-1][1].append(message)
         else:
             preamble.append(message)
-    found: list[Exchange] = []
-    digest = hashlib.blake2b(b"pagefile gateway", digest_size=16)
+    key, found = "", list[Exchange]()
     for asked, rest in groups:
-        for message in own_words(asked):
-            said = _identity(message).encode("utf-8", "surrogatepass")
-            digest.update(len(said).to_bytes(8, "big") + said)
-        digest.update(b"\0")
-        found.append(Exchange(tuple(asked), tuple(rest), digest.hexdigest()))
+        key = _key_after(key, asked)
+        found.append(Exchange(tuple(asked), tuple(rest), key))
     return tuple(preamble), found
+
+
+def continued(found: Sequence[Exchange], keys: Sequence[str]) -> list[Exchange]:
+    """The exchanges as those of a longer history: the first ones have these keys in it."""
+    made: list[Exchange] = []
+    for number, one in enumerate(found):
+        key = keys[number] if number < len(keys) else _key_after(made[-1].key, one.asked)
+        made.append(replace(one, key=key))
+    return made
+
+
+def _key_after(key: str, asked: Sequence[Json]) -> str:
+    digest = hashlib.blake2b(f"pagefile gateway {key}".encode(), digest_size=16)
+    for message in own_words(asked):
+        said = _identity(message).encode("utf-8", "surrogatepass")
+        digest.update(len(said).to_bytes(8, "big") + said)
+    return digest.hexdigest()
 
 
 def base_key(turn_id: str) -> str:
@@ -81,6 +99,16 @@ def same_answer(logged: str, told: str) -> bool:
     """
     ours, theirs = "".join(logged.split()), "".join(told.split())
     return not ours or (bool(theirs) and (ours in theirs or theirs in ours))
+
+
+def is_same(question: str, answer: str, told: Exchange) -> bool:
+    """Whether a client tells this question and its answer, to the word; what has no text is not compared."""
+    asked = "".join(question.split())
+    return (
+        bool(asked and answer.strip())
+        and asked == "".join(told.question.split())
+        and same_answer(answer, told.answer)
+    )
 
 
 def blocks_of(message: Mapping[str, Any], key: str = "content") -> list[Any]:
@@ -116,20 +144,19 @@ def _spoken(message: Json) -> Json:
 def unmarked(value: Any) -> Any:
     """The same JSON without marks for prompt caches."""
     if (fields := as_object(value)) is not None:
-        return {name: unmarked(inner) for name, inner in fields.items() if name != _CACHE_MARK}
+        return {name: unmarked(inner) for name, inner in fields.items() if name != CACHE_MARK}
     if (listed := as_list(value)) is not None:
         return [unmarked(inner) for inner in listed]
     return value
 
 
-def cache_marks(value: Any) -> int:
-    """How many marks for prompt caches there are."""
+def cache_marks(value: Any) -> list[Any]:
+    """The marks for prompt caches, in the order in which they come."""
     if (fields := as_object(value)) is not None:
-        return sum(
-            (name == _CACHE_MARK and inner is not None) or cache_marks(inner)
-            for name, inner in fields.items()
-        )
-    return sum(map(cache_marks, cast("Iterable[Any]", as_list(value) or ())))
+        inside = [mark for name, inner in fields.items() if name != CACHE_MARK for mark in cache_marks(inner)]
+        mine = fields.get(CACHE_MARK)
+        return inside if mine is None else [*inside, mine]
+    return [mark for inner in as_list(value) or () for mark in cache_marks(inner)]
 
 
 def _is_models(message: Json) -> bool:

@@ -103,7 +103,7 @@ class Call:
         self.status = "nothing-asked" if self.place is None else "recorded"
         if not talk.exchanges or self.mode == "record":
             return self.raw
-        talk = self._unfolded(talk)
+        talk = self._unfolded(Talk(talk.preamble, list(self._placed.exchanges)))
         window = await self._window()
         body = self._composed(talk, window)
         self.window, self.window_s = window, perf_counter() - began

@@ -93,4 +93,9 @@ def encoded(data: Mapping[str, Any], name: str = "") -> bytes:
 
 def dumped(value: object) -> bytes:
     """JSON as the providers' clients write it."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        # Half of a surrogate pair, which a client can only have sent escaped: bytes for it would not be UTF-8.
+        return json.dumps(value, separators=(",", ":")).encode()

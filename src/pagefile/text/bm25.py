@@ -207,20 +207,18 @@ class WordIndex(SlotIndex[K]):
         """Whether any document ever contained a term."""
         return term in self._postings
 
-    def share(self, key: K, asked: Mapping[str, float]) -> float:
-        """The share (0 to 1) of the terms' weight, by query weight and rarity, that a document contains."""
+    def share(self, key: K, asked: Mapping[str, float], *others: K) -> float:
+        """The share (0 to 1) of the terms' weight, by query weight and rarity, that a document contains, or others with it."""
         with self._lock:
-            if (slot := self._slot_of.get(key)) is None:
-                return 0.0
+            slots = [slot for one in (key, *others) if (slot := self._slot_of.get(one)) is not None]
             number = len(self._slot_of)
             held = total = 0.0
             for word, much in asked.items():
                 posting = self._postings.get(word)
                 weight = much * rarity(number, 0 if posting is None else len(self._living(posting)[0]))
                 total += weight
-                if posting is not None:
-                    at = bisect_left(posting.slots, slot)
-                    held += weight if at < len(posting.slots) and posting.slots[at] == slot else 0.0
+                if posting is not None and any(_has(posting.slots, slot) for slot in slots):
+                    held += weight
             return held / total if total else 0.0
 
     def shares(self, asked: Mapping[str, float]) -> tuple[Float64s, float]:
@@ -280,6 +278,11 @@ class WordIndex(SlotIndex[K]):
         self._lengths[: len(self._keys)] = self._lengths[: len(alive)][alive]
         self._alive[:] = False
         self._alive[: len(self._keys)] = True
+
+
+def _has(slots: Sequence[int], slot: int) -> bool:
+    at = bisect_left(slots, slot)
+    return at < len(slots) and slots[at] == slot
 
 
 def rarity(number: int, holders: int) -> float:

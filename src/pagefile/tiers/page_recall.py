@@ -89,14 +89,14 @@ class PageRecall:
         # Whatever fails here costs these passages, not the placeholders. No page is read for it that was not read before.
         with guarded(lambda error: request.note(f"archived results were not searched: {error}")):
             found = (await self.search.find(_home(request.scope), query, _MOST, segment=False))[:_MOST]
-        least = _LEAST_FOR_GENERAL if is_general(query) else _LEAST_VALUE
         values = [
-            page_helps(query, one.coverage, one.similarity, in_text=one.passage is not None) for one in found
+            page_helps(query, one.together, one.similarity, in_text=one.passage is not None) for one in found
         ]
+        general = is_general(query)
         return [
             _Chosen(one.uuid, round(value, 6))
             for one, value in zip(found, values, strict=True)
-            if value >= least
+            if value >= (_LEAST_FOR_GENERAL if general and not one.numbered else _LEAST_VALUE)
         ]
 
     async def _candidate(

@@ -53,6 +53,8 @@ _NEAR_FROM, _NEAR_PIECE = 0.15, 0.4
 _NAMED = 2
 #: Passages considered for each page that is wanted.
 _PASSAGES = 20
+#: Numbers of things: long ones, and with letters. Years are those of anything.
+_NUMBER = re.compile(r"(?!(?:1[5-9]|20)\d\d$)(?=.*\d.*\d.*\d).{3,}")
 #: Where a name consists of several words: `list_orders`, `exitCode`.
 _IN_NAMES = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_")
 
@@ -81,6 +83,10 @@ class Found(NamedTuple):
     similarity: float
     #: The score without what the words of other languages, pairs of words, pieces and coverage add to it.
     points: float
+    #: The share that the passage has together with what the page is about: who asks for a line of a result often says of which.
+    together: float = 0.0
+    #: Whether the passage has a number of the query that can only be meant, such as that of an order.
+    numbered: bool = False
 
 
 class _Similarity(NamedTuple):
@@ -138,7 +144,17 @@ class _Index:
         for uuid, one in near.items():
             if uuid not in best and (one.about >= _NEAR_FROM or one.piece >= _NEAR_PIECE):
                 best[uuid] = _found(uuid, 0.0, None, 0.0, one)
-        return sorted(best.values(), key=lambda found: -found.score)
+        ranked = sorted(best.values(), key=lambda found: -found.score)
+        return [self._judged(one, asked) for one in ranked[:_COMPARED]] + ranked[_COMPARED:]
+
+    def _judged(self, found: Found, asked: Mapping[str, float]) -> Found:
+        """With what its passage has of a question."""
+        about = _Key(found.uuid, -1, -1)
+        numbers = {term: much for term, much in asked.items() if _NUMBER.fullmatch(term)}
+        return found._replace(
+            together=self.words.share(found.passage or about, asked, about),
+            numbered=found.passage is not None and self.words.share(found.passage, numbers) > 0,
+        )
 
     def _names(self, wanted: Sequence[str]) -> dict[str, tuple[str, str]]:
         """Pairs of words that are one name in a text, such as `exitCode`, by the term of that name."""
