@@ -204,3 +204,16 @@ async def test_arguments_that_do_not_fit_are_explained(memory, tool):
             await graph.call(tool, arguments)
     with pytest.raises(NotFoundError, match="create_entities"):
         await graph.call("drop_everything", {})
+
+
+async def test_relations_that_read_the_same_are_two(memory):
+    graph = KnowledgeGraph.of(memory, "ada")
+    relations = [
+        {"from": "A", "relationType": "b", "to": "c d"},
+        {"from": "A", "relationType": "b c", "to": "d"},
+    ]
+    await graph.call("create_relations", {"relations": relations})
+    assert relations == [
+        {name: one[name] for name in ("from", "relationType", "to")}
+        for one in (await graph.graph())["relations"]
+    ]

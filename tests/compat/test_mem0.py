@@ -275,3 +275,10 @@ def test_an_agent_is_deleted_with_what_it_has_of_users(client):
     client.call("DELETE", "/v2/entities/agent/bot/")
     assert client.texts() == ["Likes tea"]
     client.call("DELETE", "/v2/entities/robot/bot/", 422)
+
+
+def test_what_is_said_again_is_there_once(client):
+    for _ in range(2):
+        client.add("I live in Bern.")
+        client.add("We ate at the harbour.")
+    assert sorted(client.texts()) == ["The user lives in Bern", "We ate at the harbour."]

@@ -17,6 +17,7 @@ from pagefile.engine import Memory
 from pagefile.errors import InvalidArgumentError, NotFoundError
 from pagefile.ports import OWN_NAMESPACE, ItemWrite, Namespace
 from pagefile.records import DEFAULT_TENANT, JsonValue, checked_id
+from pagefile.text.fact_ranking import statement_key
 from pagefile.tiers.fact_book import USER, Draft
 
 _ENTITIES: Namespace = (OWN_NAMESPACE, "knowledge graph")
@@ -104,8 +105,13 @@ class KnowledgeGraph:
         for one in relations:
             if one not in known and one not in new:
                 new.append(one)
+        taken = {statement_key(entry.fact.text) for entry in await self._entries()}
         for one in new:
             text = f"{one['from']} {one['relationType']} {one['to']}"
+            if statement_key(text) in taken:
+                # Another relation, or an observation, reads the same.
+                text = f"{one['from']} → {one['relationType']} → {one['to']}"
+            taken.add(statement_key(text))
             draft = Draft(text, category=_RELATION, subject=self._subject(one["from"]))
             await self.memories.add(self.user, draft, {_RELATION: cast("JsonValue", dict(one))})
         return _json_answer("relations", new)

@@ -17,6 +17,7 @@ from pagefile.errors import NotFoundError
 from pagefile.models.extractors import RuleExtractor
 from pagefile.ports import ConversationQuery, EntryQuery
 from pagefile.records import JsonObject, Scope, Status, Turn, checked_id
+from pagefile.text.fact_ranking import statement_key
 from pagefile.tiers.facts import FactExtraction, Facts
 
 _PREFIX = "turn_"
@@ -131,7 +132,7 @@ class Said:
         raise missing
 
     async def of(self, users: Sequence[str]) -> list[Turn]:
-        """Those from which nothing was learnt, newest first."""
+        """Those from which nothing was learnt, newest first; what was said again in the same words is there once."""
         found: list[Turn] = []
         known, memory = await self.memories.read_turns(users), self.memories.memory
         for user in users:
@@ -140,11 +141,17 @@ class Said:
                 turns = await memory.turns(
                     user_id=user, tenant=self.memories.tenant, limit=_PAGE, after=after
                 )
-                found += [one for one in turns if self._is_memory(one) and one.id not in known]
+                found += [one for one in turns if self._is_memory(one)]
                 after = turns.next
                 if after is None:
                     break
-        return sorted(found, key=lambda turn: turn.at, reverse=True)
+        # Whoever states a known fact again confirms it.
+        said = {_statement(turn) for turn in found if turn.id in known}
+        once: dict[tuple[str | None, str], Turn] = {}
+        for turn in sorted(found, key=lambda turn: turn.at, reverse=True):
+            if turn.id not in known and _statement(turn) not in said:
+                once.setdefault(_statement(turn), turn)
+        return list(once.values())
 
     def _is_memory(self, turn: Turn) -> bool:
         return is_said(turn.id) and bool(turn.user) and self._is_here(turn.scope)
@@ -174,6 +181,10 @@ class Said:
             if len(entries) < _PAGE:
                 return found
             query = replace(query, after_seq=entries[-1].seq or 0)
+
+
+def _statement(turn: Turn) -> tuple[str | None, str]:
+    return turn.scope.user, statement_key(turn.user or "")
 
 
 def _turn_id(conversation: str, key: str) -> str:
