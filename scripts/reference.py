@@ -304,6 +304,7 @@ MODULES = (
     "pagefile.models",
     "pagefile.integrations.langchain",
     "pagefile.integrations.langgraph",
+    "pagefile.integrations.langgraph_checkpoints",
     "pagefile.integrations.langgraph_store",
     "pagefile.integrations.pydantic_ai",
     "pagefile.integrations.claude_agent",

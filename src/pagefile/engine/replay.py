@@ -401,8 +401,8 @@ async def costs_of(engine: Engine, scope: Scope, calls: Sequence[WindowRecord]) 
 async def _own(
     engine: Engine, scope: Scope, call: WindowRecord, moment: snapshots.Snapshot, receipt: Receipt
 ) -> int:
-    """Tokens of the instructions and the day, and of the running turn with every result in full and everything beside them."""
-    given = [verdict.tokens for verdict in receipt if verdict.block in {"instructions", "today"}]
+    """Tokens of the instructions, and of the running turn with every result in full and everything beside them."""
+    given = [verdict.tokens for verdict in receipt if verdict.block == "instructions"]
     running = sum(verdict.tokens for verdict in receipt if verdict.block == "current")
     if call.turn_id is not None and moment.steps:
         turn = await snapshots.turn_then(engine.store.reader, scope, call.turn_id, moment)
