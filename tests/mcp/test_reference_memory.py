@@ -70,12 +70,17 @@ async def test_the_graph_is_a_resource(client):
 async def test_the_command_serves_it_and_the_facts_stay(tmp_path):
     url = f"sqlite:///{tmp_path}/m.db"
     command = ["-m", "pagefile", "mcp", "serve", "--as", "reference-memory", "--user", "ada", "--db", url]
+    server = StdioServerParameters(command=sys.executable, args=command)
     for expected in ([], [ANNA]):
-        server = StdioServerParameters(command=sys.executable, args=command)
-        async with stdio_client(server) as streams, ClientSession(*streams) as session:
-            await session.initialize()
-            found = await session.call_tool("read_graph", {})
-            assert expected == found.structured_content["entities"]
-            await session.call_tool("create_entities", {"entities": [ANNA]})
+        with (tmp_path / "errors").open("w") as errors:
+            await _added(server, errors, expected)
     async with Memory.open(url, embedder="none") as memory:
         assert [("Anna", "speaks Greek")] == [(fact.subject, fact.text) for fact in await memory.facts("ada")]
+
+
+async def _added(server, errors, expected):
+    async with stdio_client(server, errlog=errors) as streams, ClientSession(*streams) as session:
+        await session.initialize()
+        found = await session.call_tool("read_graph", {})
+        assert expected == found.structured_content["entities"]
+        await session.call_tool("create_entities", {"entities": [ANNA]})
