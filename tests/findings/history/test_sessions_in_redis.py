@@ -16,6 +16,7 @@ from pagefile.standalone import (
     MemoryQueryRequest,
     MemoryWriteRequest,
 )
+from pagefile.stores.redis import RedisOptions, RedisSessions
 from tests.findings.marks import finding, load
 from tests.integration.postgres.serving import server as shared_server
 from tests.servers.postgres import PostgresServer
@@ -193,7 +194,9 @@ async def test_allergies_outlive_the_database(valkey_url, redis):
     shared_server()  # Skips where there is no PostgreSQL.
     with PostgresServer() as postgres:
         url = postgres.url("redline")
-        async with Memory.open(url, sessions=valkey_url, embedder="none") as memory:
+        # Long enough for a busy machine.
+        cache = RedisSessions(valkey_url, options=RedisOptions(timeout_s=10))
+        async with Memory.open(url, sessions=cache, embedder="none") as memory:
             app = AgentApp(memory)
             await talk(app, 1)
             session = await app.get_short_memory("c")
