@@ -18,7 +18,7 @@ _THREADS = 4
 
 
 class FairPool:
-    """Lets so many run at a time. Whoever waits is let in by tenant, one after the other, and by time within a tenant."""
+    """Runs at most this many at a time. Whoever waits is let in by tenant, one after the other, and by time within a tenant."""
 
     def __init__(self, most: int = _THREADS) -> None:
         self._free = most
