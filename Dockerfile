@@ -1,18 +1,26 @@
-# The service and the command line, as compose.yaml runs them.
-FROM python:3.12-slim
+# The service and the command line, as compose.yaml and the Helm chart run them.
+FROM python:3.12-slim AS build
 
-# The versions of the lock, without its hashes: pip would then want one for Pagefile itself too.
+# Versions and hashes of the lock: a package that was changed since is refused. Pagefile itself is built from this folder, by the
+# hatchling of the same lock.
 WORKDIR /src
-COPY . .
-RUN sed -E 's/ \\$//; /--hash/d' requirements.lock > /tmp/constraints.txt \
-    && pip install --no-cache-dir -c /tmp/constraints.txt '.[postgres,redis,milvus,openai,otel]' \
-    && rm -rf /src /tmp/constraints.txt
+COPY requirements-image.lock ./
+RUN python -m venv /opt/pagefile \
+    && /opt/pagefile/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes -r requirements-image.lock
+COPY pyproject.toml README.md LICENSE ./
+COPY src src
+RUN /opt/pagefile/bin/pip install --no-cache-dir --disable-pip-version-check --no-deps --no-build-isolation .
 
-RUN useradd --create-home pagefile
-USER pagefile
-WORKDIR /home/pagefile
+FROM python:3.12-slim
+COPY --from=build /opt/pagefile /opt/pagefile
+# A number, so that Kubernetes can see that it is not root.
+RUN useradd --uid 10001 --create-home pagefile && install --directory --owner pagefile /data
+USER 10001
+WORKDIR /data
+VOLUME /data
 
 # Beyond loopback nobody comes in without a key: `docker compose run --rm pagefile keys add NAME` makes the first one.
+ENV PATH=/opt/pagefile/bin:$PATH PYTHONUNBUFFERED=1
 ENV PAGEFILE_SERVICE__HOST=0.0.0.0
 EXPOSE 8780
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s \

@@ -10,6 +10,7 @@ import typer
 from benchmarks import archive as archive_bench
 from benchmarks import core as core_bench
 from benchmarks import facts as facts_bench
+from benchmarks import frameworks as frameworks_bench
 from benchmarks import gateway as gateway_bench
 from benchmarks import gateway_model, pages_runs
 from benchmarks import history as history_bench
@@ -25,11 +26,13 @@ from benchmarks import summaries as summaries_bench
 from benchmarks import vendors as vendors_bench
 from benchmarks import window as window_bench
 from benchmarks import workspace as workspace_bench
+from benchmarks.answers import run as answers_bench
 from benchmarks.peers_chart import growth_chart
 from benchmarks.peers_page import page as peers_page
 from benchmarks.report import Report
 from benchmarks.tables import (
     show_costs,
+    show_frameworks,
     show_machine,
     show_pages,
     show_peers,
@@ -76,7 +79,7 @@ def core(
     quick: Quick = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure the core, each number beside something measured in the same run; exit code 1 when a limit is not kept."""
+    """Measure the core, each number against something measured in the same run; exit code 1 if a limit is exceeded."""
     report = _measured(lambda tell: core_bench.run(quick=quick, progress=tell))
     _tell(report, report, as_json=as_json)
 
@@ -94,7 +97,7 @@ def archive(
     quick: Quick = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure what the archive saves and what it costs; exit code 1 when a limit is not kept."""
+    """Measure what the archive saves and what it costs; exit code 1 if a limit is exceeded."""
     report = _measured(lambda tell: archive_bench.run(data or bench_data(), quick=quick, progress=tell))
     if report.replayed is None:
         warn(archive_bench.NO_DATA)
@@ -112,7 +115,7 @@ def facts(
     quick: Quick = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure the ranking of facts beside scikit-learn's refit, and injection within its budget; exit code 1 when a limit is not kept."""
+    """Measure the ranking of facts against scikit-learn's refit, and injection within its budget; exit code 1 if a limit is exceeded."""
     report = _measured(lambda tell: facts_bench.run(quick=quick, progress=tell))
     if report.instead is not None:
         warn(report.instead)
@@ -125,7 +128,7 @@ def inspector(
     quick: Quick = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure pages of a very long conversation beside those of a short one; exit code 1 when a limit is not kept."""
+    """Measure pages of a very long conversation against those of a short one; exit code 1 if a limit is exceeded."""
     report = _measured(lambda tell: inspector_bench.run(quick=quick, progress=tell))
     _tell(report, report, as_json=as_json)
 
@@ -207,7 +210,7 @@ def service(
     quick: Quick = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure the HTTP service beside bare FastAPI routes that store and read the same rows; exit code 1 when a limit is not kept."""
+    """Measure the HTTP service against bare FastAPI routes that store and read the same rows; exit code 1 if a limit is exceeded."""
     report = _measured(lambda tell: service_bench.run(quick=quick, progress=tell))
     _tell(report, report, as_json=as_json)
 
@@ -218,7 +221,7 @@ def gateway(
     quick: Quick = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure the gateway beside a bare proxy, before a provider that answers in 500 ms; exit code 1 when a limit is not kept."""
+    """Measure the gateway against a bare proxy, in front of a provider that answers in 500 ms; exit code 1 if a limit is exceeded."""
     report = _measured(lambda tell: gateway_bench.run(quick=quick, progress=tell))
     _tell(report, report, as_json=as_json)
 
@@ -242,6 +245,60 @@ def model(
     """Ask a real model about a long talk, through the gateway and without it; exit code 1 when it knows too few tool results."""
     answers = gateway_model.read() if url is None else gateway_model.run(url, name, most=most, tell=warn)
     report = gateway_model.report([one for one in answers if one.model == name])
+    _tell(report, report, as_json=as_json)
+
+
+@app.command()
+def frameworks(
+    *,
+    lowest: Annotated[
+        bool,
+        typer.Option("--lowest", help="The lowest versions that our bounds allow, instead of the newest."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Play the vendors' suites and our contract with every agent framework, in the environments that `make frameworks` makes; exit code 1 when a test fails."""
+    report = _measured(lambda tell: frameworks_bench.run(lowest=lowest, progress=tell))
+    if as_json:
+        print_json(report.to_json())
+    else:
+        show_frameworks(report)
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+@app.command()
+def answers(
+    *,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="A folder with LoCoMo, LongMemEval-S and LifeBench-zh. Else $PAGEFILE_BENCH_DATA.",
+        ),
+    ] = None,
+    url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="A server with OpenAI's protocol. Else the kept answers are shown."),
+    ] = None,
+    name: Annotated[str, typer.Option("--model", metavar="NAME", help="Its model.")] = "qwen2.5-coder-1.5b",
+    arms: Annotated[
+        list[str] | None, typer.Option("--arm", metavar="NAME", help="Only this arm; may be repeated.")
+    ] = None,
+    most: Annotated[
+        int, typer.Option(metavar="N", min=1, help="How many questions to ask at most: the next run goes on.")
+    ] = 480,
+    cache: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep vectors in this folder for the next run.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask a real model about public sets, the same budget filled in four ways, the same questions for each."""
+    if url is not None:
+        answers_bench.measure(
+            data or bench_data(), url, name, arms=arms or (), most=most, cache=cache, tell=warn
+        )
+    report = answers_bench.report([one for one in answers_bench.read() if one.model == name])
     _tell(report, report, as_json=as_json)
 
 
@@ -282,7 +339,7 @@ def short_term(
     quick: Quick = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure short-term memory on PostgreSQL with Redis; exit code 1 when a limit is not kept."""
+    """Measure short-term memory on PostgreSQL with Redis; exit code 1 if a limit is exceeded."""
     report = _measured(lambda tell: short_term_bench.run(url, sessions, quick=quick, progress=tell))
     if report.instead is not None:
         warn(report.instead)
@@ -316,18 +373,16 @@ def recall(
     ] = None,
     peers: Annotated[
         bool,
-        typer.Option(
-            "--peers", help="Beside mem0, Chroma and LangGraph's store too, those that are installed."
-        ),
+        typer.Option("--peers", help="Compare with mem0, Chroma and LangGraph's store too, where installed."),
     ] = False,
     speed: Annotated[
         bool,
-        typer.Option("--speed", help="How fast, instead of how well; exit code 1 when a limit is not kept."),
+        typer.Option("--speed", help="How fast, instead of how well; exit code 1 if a limit is exceeded."),
     ] = False,
     quick: Quick = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure how much of what answers a question is found, beside plain BM25."""
+    """Measure how much of what answers a question is found, against plain BM25."""
     if speed:
         timed = _measured(lambda tell: recall_speed_bench.run(quick=quick, progress=tell))
         _tell(timed, timed, as_json=as_json)
@@ -370,7 +425,7 @@ def peers(
         ),
     ] = None,
     only: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Nobody else beside Pagefile; may be said again.")
+        list[str] | None, typer.Option(metavar="NAME", help="Compare with these only; can be repeated.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write everything that was measured, as JSON.")
@@ -380,7 +435,7 @@ def peers(
     quick: Quick = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure Pagefile beside mem0, LangGraph, LangChain, Chroma and LlamaIndex; exit code 1 when one of them fails."""
+    """Measure Pagefile against mem0, LangGraph, LangChain, Chroma and LlamaIndex; exit code 1 when one of them fails."""
     report = _measured(
         lambda tell: peers_bench.run(
             quick=quick,
@@ -409,7 +464,7 @@ def peers(
 
 @app.command()
 def history(*, quick: Quick = False, as_json: AsJson = False) -> None:
-    """Measure what looking back on a conversation costs and finds; exit code 1 when a limit is not kept."""
+    """Measure what recalling a long conversation costs and finds; exit code 1 if a limit is exceeded."""
     report = _measured(lambda tell: history_bench.run(quick=quick, progress=tell))
     _tell(
         report,
@@ -431,7 +486,7 @@ def summaries(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Judge summaries without a model on conversations with corrections: what holds is told, what no longer does is not."""
+    """Judge summaries without a model on conversations with corrections: what still holds is kept, what was corrected is not."""
     report = _measured(summaries_bench.run)
     if show is not None:
         say(visible("\n\n".join(report.summaries(show)), lines=True))
@@ -449,7 +504,7 @@ def workspace(
     quick: Quick = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure what a workspace spares an agent over a 200-page document; exit code 1 when a limit is not kept."""
+    """Measure what a workspace saves an agent over a 200-page document; exit code 1 if a limit is exceeded."""
     report = _measured(lambda tell: workspace_bench.run(quick=quick, progress=tell))
     _tell(report, report.report, as_json=as_json, before=lambda: show_walked(report))
 
@@ -533,7 +588,7 @@ def _measured(run: Callable[[Callable[[str], None]], R]) -> R:
 
 
 def _tell(told: _Told, report: Report, *, as_json: bool, before: Callable[[], object] | None = None) -> None:
-    """Print what was measured, the tables `before` the rows; exit code 1 when a limit is not kept."""
+    """Print what was measured, the tables `before` the rows; exit code 1 if a limit is exceeded."""
     if as_json:
         print_json(told.to_json())
     else:

@@ -1,7 +1,8 @@
 """`pagefile bench model`: twenty questions after a long talk, with a real model, through the gateway and without it.
 
 The client is the same: it has the whole talk, with tool results, and sends it with each question. Without the gateway it has to
-leave out the oldest messages until the rest fits the window; with it, it sends everything. The talk itself is scripted, and goes
+leave out the oldest messages until the rest fits the window, as they are or after it has cleared the tool results ("cleared", which
+fills the window with what was said); with it, it sends everything. The talk itself is scripted, and goes
 through the gateway turn by turn. Each question is asked on a copy of the memory, so that no question profits from another.
 
 A small model on two cores takes minutes for a question: answers are appended to a file, and a run goes on where the last one ended.
@@ -35,7 +36,8 @@ TALK = Path(__file__).parent / "model" / "talk.toml"
 ANSWERS = Path(__file__).parent / "model" / "answers.jsonl"
 #: The memory after the talk; it stays between runs, so that prompts begin alike and a server can reuse what it knows of the last.
 MEMORY = Path(tempfile.gettempdir()) / "pagefile-bench-model"
-ARMS = ("gateway", "without")
+ARMS = ("gateway", "without", "cleared")
+_CLEARED = "[Old tool result cleared]"
 KINDS = ("fact", "changed", "tool result", "recent")
 WINDOW_TOKENS = 4_000
 _ANSWER_TOKENS = 80
@@ -82,7 +84,8 @@ def run(
     for number, arm, question in waiting:
         body = {"model": model, "temperature": 0, "max_tokens": _ANSWER_TOKENS}
         said = {"role": "user", "content": question["text"]}
-        answer = _asked(url, {**body, "messages": [*history, said]}, MEMORY if arm == "gateway" else None)
+        sent = _cleared(history) if arm == "cleared" else history
+        answer = _asked(url, {**body, "messages": [*sent, said]}, MEMORY if arm == "gateway" else None)
         text = str(answer["choices"][0]["message"].get("content") or "").strip()
         usage: Json = answer.get("usage") or {}
         tokens = int(usage.get("prompt_tokens", 0))
@@ -215,6 +218,10 @@ def _posted(url: str, body: Json) -> Json:
     if (status := response.headers.get("x-pagefile-status", "memory")) != "memory":
         raise SystemExit(f"The gateway did not use its memory: {status}.")
     return response.json()
+
+
+def _cleared(history: Sequence[Json]) -> list[Json]:
+    return [{**one, "content": _CLEARED} if one["role"] == "tool" else one for one in history]
 
 
 def trimmed(history: Sequence[Json], most: int, counter: TokenCounter) -> Iterator[Json]:

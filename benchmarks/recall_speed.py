@@ -1,21 +1,27 @@
 """`pagefile bench recall --speed`: what a recall costs however much there is, how fast turns become findable, and a cold start.
 
-Vectors of the large databases mean nothing: what is measured is finding, and the encoder has rows of its own.
+Vectors of the large databases mean nothing: what is measured is finding, and the encoder has rows of its own. Beside a
+recall is what numpy takes to multiply the same vectors and to pick as many of them: nothing that finds by meaning takes less.
 """
 
+import subprocess
+import sys
 import tempfile
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
 from statistics import median
 
 import anyio
+import anyio.lowlevel
 import numpy as np
 
+from benchmarks import ROOT
 from benchmarks.corpus import LONG, SHORT, Author, url_of
+from benchmarks.peak import peak_mb
 from benchmarks.report import Limit, Report, Row, machine_facts
 from benchmarks.timing import side_by_side
 from pagefile.engine import Memory
@@ -25,6 +31,7 @@ from pagefile.records import Scope
 from pagefile.settings import Settings
 from pagefile.stores import open_store
 from pagefile.text.tokens import TokenCounter, open_counter
+from pagefile.tiers.episodes import NEAREST
 
 Progress = Callable[[str], None]
 
@@ -45,6 +52,8 @@ class _Effort:
 
     many: int
     few: int
+    #: Turns of the largest user, whose memory is measured, too.
+    most: int
     others: int
     #: Turns that the encoder reads.
     encoded: int
@@ -52,8 +61,8 @@ class _Effort:
     calls: int
 
 
-_FULL = _Effort(many=10_000, few=1_000, others=1_000, encoded=300, rounds=15, calls=10)
-_QUICK = _Effort(many=2_000, few=200, others=100, encoded=60, rounds=5, calls=5)
+_FULL = _Effort(many=10_000, few=1_000, most=100_000, others=1_000, encoded=300, rounds=15, calls=10)
+_QUICK = _Effort(many=2_000, few=200, most=5_000, others=100, encoded=60, rounds=5, calls=5)
 
 
 class _Arbitrary(Embedder):
@@ -90,7 +99,19 @@ async def _measured(folder: Path, counter: TokenCounter, effort: _Effort, tell: 
     tell("starting cold, without and with kept terms")
     cold = await _cold(alone, author, effort)
     tell(f"recalling among {effort.many:,} turns and among {effort.few:,}")
-    rows = [await _by_size(alone, author, effort)]
+    rows = [
+        await _by_size(alone, author, effort),
+        await _beside_scan(alone, author, "many", effort.many, effort),
+    ]
+    rows.append(await _with_encoder(alone, author, effort))
+    rows.append(await _blocking(alone, author, effort))
+    tell(f"writing {effort.most:,} turns of a third")
+    large = folder / "large.db"
+    await _written(large, author, {"most": effort.most})
+    await _indexed(large)
+    tell(f"recalling among {effort.most:,} turns")
+    rows.append(await _beside_scan(large, author, "most", effort.most, effort))
+    rows.append(_memory(large, effort))
     tell(f"writing {_TURNS_OF_OTHERS} turns of each of {effort.others:,} other users")
     others = {f"other-{number}": _TURNS_OF_OTHERS for number in range(effort.others)}
     await _written(crowd, Author(counter), {"many": effort.many, "few": effort.few, **others})
@@ -108,7 +129,8 @@ async def _written(database: Path, author: Author, users: dict[str, int]) -> Non
             for start in range(0, turns, _TURNS_EACH):
                 scope = Scope(user=user, conversation=f"{user}/{start}")
                 count = min(_TURNS_EACH, turns - start)
-                said = author.turns(scope, count, SHORT if user.startswith("other") else LONG, distinct=None)
+                size = SHORT if user.startswith(("other", "most")) else LONG
+                said = author.turns(scope, count, size, distinct=None)
                 await store.log.restore(said)
     finally:
         await store.close()
@@ -140,6 +162,116 @@ async def _by_size(database: Path, author: Author, effort: _Effort) -> Row:
     return Row.judged(row, MANY_LIMIT)
 
 
+async def _beside_scan(database: Path, author: Author, user: str, turns: int, effort: _Effort) -> Row:
+    """A recall with the vector of its question given, beside numpy over as many vectors."""
+    asked = _questions(author)
+    random = np.random.default_rng(1)
+    vectors = random.standard_normal((turns, _Arbitrary.dimension), np.float32)
+
+    async def scan() -> object:
+        similarity = vectors @ vectors[0]
+        return np.argpartition(similarity, -min(NEAREST, turns))[-NEAREST:]
+
+    async with Memory.open(url_of(database), embedder=_Arbitrary(), settings=_MANUAL) as memory:
+        recall_s, scan_s = await side_by_side(
+            lambda: memory.recall(next(asked), user_id=user),
+            scan,
+            rounds=effort.rounds,
+            calls=effort.calls,
+        )
+    note = f"{scan_s * 1e3:,.2f} ms for numpy to multiply {turns:,} vectors and pick {NEAREST:,}"
+    return Row(
+        f"recall over {turns:,} turns, vectors given", recall_s * 1e3, "ms", recall_s / scan_s, note=note
+    )
+
+
+async def _with_encoder(database: Path, author: Author, effort: _Effort) -> Row:
+    """From a question to its hits with our encoder, whose name the vectors of this database bear for a moment."""
+    asked, encoder = _questions(author), _Named(UniversalSentenceEncoder())
+    await encoder.ready()
+    async with Memory.open(url_of(database), embedder=encoder, settings=_MANUAL) as memory:
+        await memory.recall(next(asked), user_id="many")
+        with_s, alone_s = await side_by_side(
+            lambda: memory.recall(next(asked), user_id="many"),
+            lambda: encoder.embed([next(asked)]),
+            rounds=effort.rounds,
+            calls=effort.calls,
+        )
+    note = f"beside {alone_s * 1e3:,.1f} ms of the encoder for one text; a question is embedded as asked and as a statement"
+    name = f"question to hits with the encoder, {effort.many:,} turns"
+    return Row(name, with_s * 1e3, "ms", with_s / alone_s, note=note)
+
+
+class _Named(Embedder):
+    """The encoder under the name of vectors that mean nothing: what it makes is searched for among those."""
+
+    name = _Arbitrary.name
+    dimension = _Arbitrary.dimension
+
+    def __init__(self, encoder: Embedder) -> None:
+        self._encoder = encoder
+        self.batch = encoder.batch
+
+    async def ready(self) -> None:
+        await self._encoder.ready()
+
+    async def embed(self, texts: Sequence[str]) -> Vector:
+        return await self._encoder.embed(texts)
+
+
+async def _blocking(database: Path, author: Author, effort: _Effort) -> Row:
+    """The longest that the event loop did nothing else during a first recall and some more, beside itself when idle."""
+    asked = _questions(author)
+    idle_s = await _longest_gap(anyio.sleep(0.3))
+    async with Memory.open(url_of(database), embedder=_Arbitrary(), settings=_MANUAL) as memory:
+
+        async def recalls() -> None:
+            for _ in range(20):
+                await memory.recall(next(asked), user_id="many")
+
+        busy_s = await _longest_gap(recalls())
+    note = f"{idle_s * 1e3:,.1f} ms when nothing is done; a first recall of {effort.many:,} turns and 19 more"
+    return Row("longest pause of the event loop", busy_s * 1e3, "ms", busy_s / idle_s, note=note)
+
+
+async def _longest_gap(work: Awaitable[object]) -> float:
+    longest = 0.0
+
+    async def tick() -> None:
+        nonlocal longest
+        before = time.perf_counter()
+        while True:
+            await anyio.lowlevel.checkpoint()
+            now = time.perf_counter()
+            longest, before = max(longest, now - before), now
+
+    async with anyio.create_task_group() as ticking:
+        ticking.start_soon(tick)
+        await work
+        ticking.cancel_scope.cancel()
+    return longest
+
+
+def _memory(database: Path, effort: _Effort) -> Row:
+    """In a process of its own, beside one that recalls nothing: this one has seen too much to say."""
+    held, empty = (_peak_mb(database, user) for user in ("most", "nobody"))
+    note = f"{empty:,.0f} MB in a process that finds nothing; vectors given, 20 recalls"
+    return Row(f"peak memory with {effort.most:,} turns", held, "MB", held / empty, note=note)
+
+
+def _peak_mb(database: Path, user: str) -> float:
+    command = [sys.executable, "-m", "benchmarks.recall_speed", str(database), user]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)  # noqa: S603 - our own interpreter
+    return float(done.stdout)
+
+
+async def _some_recalls(database: Path, user: str) -> None:
+    asked = _questions(Author(open_counter()))
+    async with Memory.open(url_of(database), embedder=_Arbitrary(), settings=_MANUAL) as memory:
+        for _ in range(20):
+            await memory.recall(next(asked), user_id=user)
+
+
 async def _by_company(alone: Path, crowd: Path, author: Author, effort: _Effort) -> Row:
     asked = _questions(author)
     async with (
@@ -159,18 +291,18 @@ async def _by_company(alone: Path, crowd: Path, author: Author, effort: _Effort)
 
 
 async def _cold(database: Path, author: Author, effort: _Effort) -> Row:
-    """The first recall of a process: once when nothing is kept, then with kept terms."""
+    """The first recall of a process: once when nothing is kept, then with kept terms and vectors."""
     question = author.side(1)
     without_s = await _first_recall_s(database, question)
     await _indexed(database)
     with_s = min([await _first_recall_s(database, question) for _ in range(3)])
     note = f"{without_s:,.2f} s when every turn is segmented first"
-    name = f"first recall of a process, {effort.many:,} turns with kept terms"
+    name = f"first recall of a process, {effort.many:,} turns with kept terms and vectors"
     return Row.judged(Row(name, with_s, "s", with_s / without_s, note=note), COLD_LIMIT)
 
 
 async def _first_recall_s(database: Path, question: str) -> float:
-    async with Memory.open(url_of(database), embedder="none", settings=_MANUAL) as memory:
+    async with Memory.open(url_of(database), embedder=_Arbitrary(), settings=_MANUAL) as memory:
         began = time.perf_counter()
         await memory.recall(question, user_id="many")
         return time.perf_counter() - began
@@ -223,3 +355,8 @@ async def _question_s(encoder: Embedder, author: Author) -> float:
 
 def _noop(_: str) -> None:
     return
+
+
+if __name__ == "__main__":
+    anyio.run(_some_recalls, Path(sys.argv[1]), sys.argv[2])
+    print(peak_mb())

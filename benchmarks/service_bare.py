@@ -1,17 +1,15 @@
-"""The routes that the service is measured beside: FastAPI, the store's own statements, and nothing else.
+"""The route that the service is measured beside: FastAPI, the store's own statements, and nothing else.
 
-No text is checked or counted, nothing is budgeted, no receipt is written; what is stored is as durable, what is read are the same
-rows.
+No text is checked or counted, nothing is indexed, no window is made; what is stored is as durable.
 """
 
-import asyncio
+import multiprocessing
 import socket
 from collections.abc import AsyncGenerator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from uuid import uuid4
 
 import uvicorn
@@ -19,19 +17,9 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 
 from benchmarks.bare import BareLog, values_of
-from benchmarks.corpus import url_of
+from pagefile.ports import Store, TurnDraft
 from pagefile.records import Scope, Turn
-from pagefile.service.workers import serve_one
-from pagefile.settings import FactSettings, Settings
-from pagefile.stores.sqlite.database import Place, open_connections
-from pagefile.stores.sqlite.player import sql
-
-#: As many rows as fill our own window.
-_BUDGET_TOKENS = 16_000
-#: The statement `turns_back` reads some at a time: here all that are live, until there are enough.
-_ALL_TURNS = {"after_seq": 0, "before_seq": 2**53, "limit": 2**53}
-#: Where the statement `turns_back` has both sides of a turn and its tokens.
-_USER, _ASSISTANT, _TOKENS = 4, 5, 11
+from pagefile.stores import open_store
 
 
 class BareTurn(BaseModel):
@@ -43,81 +31,78 @@ class BareTurn(BaseModel):
     assistant: str
 
 
-class BareQuestion(BaseModel):
-    """What is asked."""
+class _Log(Protocol):
+    async def write(self, turn: Turn) -> None: ...
 
-    conversation_id: str
-    user_id: str
-    query: str
+    async def close(self) -> None: ...
 
 
-def bare_app(database: Path) -> FastAPI:
-    """Two routes on a database of our schema."""
+class _Sqlite:
+    def __init__(self, database: Path) -> None:
+        self._log = BareLog(database, "full")
+
+    async def write(self, turn: Turn) -> None:
+        await self._log.write(values_of(turn))
+
+    async def close(self) -> None:
+        self._log.close()
+
+
+class _Postgres:
+    """The store's one statement for a turn, through the store's own pool."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def write(self, turn: Turn) -> None:
+        await self._store.log.append(
+            TurnDraft(turn.scope, turn.id, "done", turn.user, turn.assistant, (), turn.at, 0, 0, 0, "none")
+        )
+
+    async def close(self) -> None:
+        await self._store.close()
+
+
+def bare_app(url: str) -> FastAPI:
+    """One route on a database of our schema."""
 
     @asynccontextmanager
-    async def lifespan(_app: FastAPI) -> AsyncGenerator[None]:
+    async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
+        on_sqlite = url.startswith("sqlite:///")
+        log: _Log = (
+            _Sqlite(Path(url.removeprefix("sqlite:///"))) if on_sqlite else _Postgres(await open_store(url))
+        )
+        app.state.log = log
         yield
-        log.close()
-        thread.shutdown()
-        reader.close()
+        await log.close()
 
     app = FastAPI(lifespan=lifespan, openapi_url=None)
-    log = BareLog(database, "full")
-    _, reader = open_connections(Place(database), readers=1)
-    thread = ThreadPoolExecutor(max_workers=1)
-
-    def read(values: dict[str, Any]) -> list[dict[str, str]]:
-        reader.execute(sql("view"), values).fetchone()
-        found: list[tuple[Any, ...]] = []
-        tokens = 0
-        with closing(reader.execute(sql("turns_back"), {**values, **_ALL_TURNS})) as rows:
-            for row in rows:
-                tokens += row[_TOKENS]
-                if tokens > _BUDGET_TOKENS:
-                    break
-                found.append(row)
-        return [
-            {"role": role, "content": row[column]}
-            for row in reversed(found)
-            for role, column in (("user", _USER), ("assistant", _ASSISTANT))
-        ]
 
     @app.post("/turns", status_code=201)
     async def write(body: BareTurn) -> dict[str, Any]:
-        values = values_of(_turn(body))
-        await log.write(values)
-        return values
-
-    @app.post("/context")
-    async def context(body: BareQuestion) -> dict[str, Any]:
-        values = {
-            "tenant": "default",
-            "user": body.user_id,
-            "conversation": body.conversation_id,
-            "open_turn": None,
-        }
-        messages = await asyncio.get_running_loop().run_in_executor(thread, read, values)
-        return {"messages": [*messages, {"role": "user", "content": body.query}]}
+        turn = _turn(body)
+        await app.state.log.write(turn)
+        return {"id": turn.id, **body.model_dump()}
 
     return app
 
 
-def serve(which: str, database: Path, listener: socket.socket) -> None:
-    """Run one of the two until the process is ended: ours as `pagefile serve` does, the other in the same way."""
-    if which == "ours":
-        serve_one(settings_of(database), listener)
-    else:
-        config = uvicorn.Config(
-            bare_app(database), log_level="warning", access_log=False, server_header=False
-        )
-        uvicorn.Server(config).run(sockets=[listener])
+def serve(url: str, workers: int, listener: socket.socket) -> None:
+    """Answer with this many processes until this one is ended."""
+    context = multiprocessing.get_context("fork")
+    more = [context.Process(target=_serve, args=(url, listener), daemon=True) for _ in range(workers - 1)]
+    for process in more:
+        process.start()
+    try:
+        _serve(url, listener)
+    finally:
+        for process in more:
+            process.terminate()
 
 
-def settings_of(database: Path) -> Settings:
-    """The service as it is measured: neither past turns nor facts are looked up, as the bare route looks up none."""
-    return Settings(
-        url=url_of(database), recall="never", indexing="manual", facts=FactSettings(enabled=False)
-    )
+def _serve(url: str, listener: socket.socket) -> None:
+    config = uvicorn.Config(bare_app(url), log_level="warning", access_log=False, server_header=False)
+    uvicorn.Server(config).run(sockets=[listener])
 
 
 def _turn(body: BareTurn) -> Turn:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from benchmarks import frameworks as frameworks_bench
 from benchmarks import history as history_bench
 from benchmarks import pages as pages_bench
 from benchmarks import peers as peers_bench
@@ -265,6 +266,22 @@ def _mean(value: float | None, figure: str) -> str:
     if value is None:
         return ""
     return f"{value:,.0f}" if figure in window_bench.IN_TOKENS else f"{value:.3f}"
+
+
+def show_frameworks(report: frameworks_bench.FrameworksReport) -> None:
+    """Each framework with its version, its vendor's suites, and our contract."""
+    made = table("framework", "version", "contract", "vendor's suite", "passed", right=("contract", "passed"))
+    for row in report.rows:
+        first, *others = row.suites or (("", frameworks_bench.Count()),)
+        made.add_row(row.framework, row.version, str(row.contract), first[0], str(first[1]))
+        for name, count in others:
+            made.add_row("", "", "", name, str(count))
+    print_table(made)
+    for row in report.rows:
+        for point, reason in row.contract.apart.items():
+            say(f"{row.framework}, {point}: not applicable: {reason}")
+    for name in report.missing:
+        say(f"left out: {name} is not there: `make frameworks` makes it")
 
 
 def show_vendors(report: vendors_bench.VendorsReport) -> None:

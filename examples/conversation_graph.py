@@ -12,12 +12,12 @@ from langgraph.graph import END, START, StateGraph
 from pagefile import Memory, Settings
 from pagefile.integrations.langgraph import ConversationNodes, ConversationState
 
-FILMS = {"诺兰": "盗梦空间（2010）、星际穿越（2014）", "库布里克": "2001太空漫游（1968）"}
+FILMS = {"Nolan": "Inception (2010) and Interstellar (2014)", "Kubrick": "2001: A Space Odyssey (1968)"}
 
 
 def search_films(director: str) -> str:
     """A tool."""
-    return FILMS.get(director, "没有找到")
+    return FILMS.get(director, "nothing found")
 
 
 def model(messages: list) -> AIMessage | str:
@@ -29,9 +29,9 @@ def model(messages: list) -> AIMessage | str:
         director = next((name for name in FILMS if name in asked), None)
         director = director or next(name for name in FILMS if name in told)
         return AIMessage("", tool_calls=[{"id": "1", "name": "search_films", "args": {"director": director}}])
-    if "请注明年份" in told or "记得" in asked:
-        return f"他导演了{found[-1]}。"
-    return f"他导演了{found[-1].split('（')[0]}等。"
+    if "Name the years" in told or "remember" in asked:
+        return f"He directed {found[-1]}."
+    return f"He directed {found[-1].split(' (')[0]} and others."
 
 
 def tools(state: ConversationState) -> dict:
@@ -44,8 +44,8 @@ def tools(state: ConversationState) -> dict:
 
 def reflect(state: ConversationState) -> dict:
     """Reflection: an answer without years is sent back, once."""
-    print(f"  反思: {state['messages'][-1].text} → 请注明年份")
-    return {"messages": [ToolMessage("请注明年份", tool_call_id="1", name="reflect")]}
+    print(f"  reflection: {state['messages'][-1].text} → Name the years")
+    return {"messages": [ToolMessage("Name the years", tool_call_id="1", name="reflect")]}
 
 
 def next_node(state: ConversationState) -> str:
@@ -53,11 +53,11 @@ def next_node(state: ConversationState) -> str:
     if last.tool_calls:
         return "tools"
     reflected = any(message.name == "reflect" for message in state["messages"])
-    return "persist" if "（" in last.text or reflected else "reflect"
+    return "persist" if "(" in last.text or reflected else "reflect"
 
 
 def build(memory: Memory):
-    nodes = ConversationNodes(memory, model, system_message="你是电影助手。")
+    nodes = ConversationNodes(memory, model, system_message="You know films.")
     builder = StateGraph(ConversationState)
     for name in ("recall", "generate", "persist"):
         builder.add_node(name, nodes.node(name))
@@ -73,7 +73,7 @@ def build(memory: Memory):
 
 
 async def ask(graph, text: str, turn_id: str) -> None:
-    print(f"用户: {text}")
+    print(f"User: {text}")
     asked = {
         "messages": [HumanMessage(text, id=turn_id)],
         "conversation_id": "films",
@@ -82,7 +82,7 @@ async def ask(graph, text: str, turn_id: str) -> None:
     }
     async for event in graph.astream(asked, stream_mode="custom"):
         if event["type"] == "token":
-            print(f"  说: {event['text']}")
+            print(f"  says: {event['text']}")
         else:
             print(f"  {event['node']}")
 
@@ -93,8 +93,8 @@ async def main() -> None:
             f"sqlite:///{folder}/films.db", settings=Settings(), embedder="none"
         ) as memory:
             graph = build(memory)
-            await ask(graph, "诺兰导演过什么？", "turn-1")
-            await ask(graph, "你还记得他导演过什么吗？", "turn-2")
+            await ask(graph, "What has Nolan directed?", "turn-1")
+            await ask(graph, "Do you remember what he directed?", "turn-2")
             for turn in await memory.conversation("films", user_id="ada").turns():
                 tools_used = ", ".join(step.tool for step in turn.steps)
                 print(f"{turn.seq}. {turn.user} [{tools_used}] {turn.assistant}")

@@ -1,4 +1,4 @@
-"""The conversation of the design document on fact recall: three turns about a Python project, and which facts each of them sees.
+"""Three turns of a conversation about a Python project, and which facts each of them sees.
 
 Facts come from three places: a `memory.json` of another system, the user's own words (read by rules, no model), and `remember()`.
 Then one of them changes, and the change is taken back.
@@ -24,21 +24,21 @@ TAKEN_OVER = {
     ]
 }
 TURNS = (
-    ("我在做一个 Python 项目。我住在杭州。", "好的，什么项目？"),
-    ("使用 FastAPI 和 SQLAlchemy", "明白。"),
-    ("怎么写测试？", "用 pytest 和 TestClient。"),
+    ("I am working on a Python project. I live in Porto.", "Nice, which one?"),
+    ("It uses FastAPI and SQLAlchemy.", "I see."),
+    ("How do I write tests?", "With pytest and TestClient."),
 )
 
 
 async def main(url: str) -> None:
-    # Facts get 30 tokens here, so that there is something to choose.
+    # Facts get 60 tokens here, so that there is something to choose.
     chosen = FactSettings(extract="rules", embeddings=False, max_injection_tokens=60)
     async with Memory.open(url, settings=Settings(facts=chosen)) as memory:
         print("taken over:", await memory.import_facts(TAKEN_OVER, user_id=USER))
         chat = memory.conversation("conv-123", user_id=USER)
         for user, assistant in TURNS:
             window = await chat.context(user)
-            print(f"\n用户: {user}")
+            print(f"\nUser: {user}")
             for line in str(window.messages).split("\\n"):
                 if line.startswith("- "):
                     print(line)
@@ -49,15 +49,16 @@ async def main(url: str) -> None:
 
 async def show_changes(memory: Memory) -> None:
     """A statement takes the place of what it contradicts, and the change can be taken back."""
-    moved = await memory.remember("用户住在上海", user_id=USER, attribute="residence")
+    moved = await memory.remember("The user lives in Lisbon", user_id=USER, attribute="residence")
     print(f"\n{moved.outcome}: {moved.text}")
     print(
-        "记录:", [f"{fact.text}{'（已过去）' if fact.valid_to else ''}" for fact in await residences(memory)]
+        "On record:",
+        [f"{fact.text}{' (past)' if fact.valid_to else ''}" for fact in await residences(memory)],
     )
     await memory.undo(USER)
-    print("撤销后:", [fact.text for fact in await memory.facts(USER) if fact.attribute == "residence"])
+    print("After undo:", [fact.text for fact in await memory.facts(USER) if fact.attribute == "residence"])
     try:
-        await memory.remember("我的密码是 hunter2", user_id=USER)
+        await memory.remember("My password is hunter2", user_id=USER)
     except FactRejectedError as error:
         print(error)
 

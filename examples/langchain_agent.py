@@ -19,16 +19,18 @@ def main(model: BaseChatModel) -> None:
         tempfile.TemporaryDirectory() as folder,
         BlockingMemory.open(f"sqlite:///{folder}/agent.db") as memory,
     ):
-        agent = create_agent(model, system_prompt="你是药房助手。", middleware=[PagefileMiddleware(memory)])
+        agent = create_agent(
+            model, system_prompt="You help in a pharmacy.", middleware=[PagefileMiddleware(memory)]
+        )
         for thread, text in [
-            ("周一", "我叫小林，我对青霉素过敏，请记住。"),
-            ("周五", "嗓子疼，能吃阿莫西林吗？我过敏吗？"),
+            ("Monday", "My name is Ada, and I am allergic to penicillin. Please remember that."),
+            ("Friday", "I have a sore throat. Can I take amoxicillin, or am I allergic to it?"),
         ]:
-            config = {"configurable": {"thread_id": thread, "user_id": "lin"}}
+            config = {"configurable": {"thread_id": thread, "user_id": "ada"}}
             out = agent.invoke({"messages": [("user", text)]}, config)
-            print(f"{thread} 用户: {text}\n{thread} 助手: {out['messages'][-1].text}")
-            print(f"{thread} 状态: {len(out['messages'])} 条消息\n")
-        print("事实:", "；".join(fact.text for fact in memory.facts("lin")))
+            print(f"{thread} user: {text}\n{thread} assistant: {out['messages'][-1].text}")
+            print(f"{thread} state: {len(out['messages'])} messages\n")
+        print("Facts:", "; ".join(fact.text for fact in memory.facts("ada")))
 
 
 class StandIn(BaseChatModel):
@@ -43,13 +45,13 @@ class StandIn(BaseChatModel):
 
     def _generate(self, messages, stop=None, run_manager=None, **kwargs):
         known = next((message.text for message in messages if message.name == "memory_context"), "")
-        if "请记住" in messages[-1].text:
-            call = {"name": "remember", "args": {"text": "小林对青霉素过敏"}, "id": "call_1"}
+        if "Please remember" in messages[-1].text:
+            call = {"name": "remember", "args": {"text": "Ada is allergic to penicillin"}, "id": "call_1"}
             answer = AIMessage("", tool_calls=[call])
-        elif "青霉素过敏" in known and messages[-1].type != "tool":
-            answer = AIMessage("小林，您对青霉素过敏，不要吃阿莫西林。")
+        elif "allergic to penicillin" in known and messages[-1].type != "tool":
+            answer = AIMessage("No: you are allergic to penicillin, so do not take amoxicillin.")
         else:
-            answer = AIMessage("好的，已记住。")
+            answer = AIMessage("I will remember that.")
         return ChatResult(generations=[ChatGeneration(message=answer)])
 
 

@@ -21,7 +21,10 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pagefile import Memory
 from pagefile.integrations.pydantic_ai import PagefileMemory
 
-CHAPTERS = [{"title": f"第{n}章 {'接地' if n == 7 else '安全'}措施", "page": n * 10} for n in range(1, 3001)]
+CHAPTERS = [
+    {"title": f"Chapter {n}: {'earthing' if n == 7 else 'safety'} measures", "page": n * 10}
+    for n in range(1, 3001)
+]
 reached: list[str] = []
 
 
@@ -36,7 +39,8 @@ def read_page_range(reg_id: str, start: int) -> dict:
     reached.append("read_page_range")
     return {
         "source": f"{reg_id} P{start}",
-        "content": "挂接地线时，先接接地端，后接导体端。" + "（略）" * 4000,
+        "content": "Attach an earthing cable at the earth end first, then at the conductor."
+        + " (More follows.)" * 800,
     }
 
 
@@ -51,25 +55,32 @@ def model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         f"  model call: {sum(len(str(p)) for p in messages[-1].parts):7,} characters new, memory {len(memory):5,}"
     )
     if not returned:
-        return ModelResponse([ToolCallPart("get_toc", {"reg_id": "angui_2024"})])
-    if returned[0].tool_name == "get_toc" and "先接接地端" not in memory:
-        return ModelResponse([ToolCallPart("read_page_range", {"reg_id": "angui_2024", "start": 70})])
-    return ModelResponse([TextPart("先接接地端，后接导体端。")])
+        return ModelResponse([ToolCallPart("get_toc", {"reg_id": "safety_2024"})])
+    if returned[0].tool_name == "get_toc" and "earth end first" not in memory:
+        return ModelResponse([ToolCallPart("read_page_range", {"reg_id": "safety_2024", "start": 70})])
+    return ModelResponse([TextPart("The earth end first, then the conductor.")])
 
 
 async def main() -> None:
-    agent = Agent(FunctionModel(model), instructions="你是电力安全助手。", tools=[get_toc, read_page_range])
+    agent = Agent(
+        FunctionModel(model),
+        instructions="You help with electrical safety.",
+        tools=[get_toc, read_page_range],
+    )
     with tempfile.TemporaryDirectory() as folder:
         async with Memory.open(f"sqlite:///{folder}/agent.db") as memory:
-            await memory.remember("用户是变电站值班员", user_id="ada")
+            await memory.remember("The user works in a substation", user_id="ada")
             capability = PagefileMemory(memory, user_id="ada", window_tokens=32_000)
             saved = b"[]"
-            for question in ("接地线怎么挂？", "再说一遍，接地线先接哪一端？"):
+            for question in (
+                "How do I attach an earthing cable?",
+                "Once more: which end of the earthing cable comes first?",
+            ):
                 print(question)
                 result = await agent.run(
                     question,
                     message_history=ModelMessagesTypeAdapter.validate_json(saved),
-                    conversation_id="安规",
+                    conversation_id="safety",
                     capabilities=[capability],
                 )
                 saved = ModelMessagesTypeAdapter.dump_json(result.all_messages())
@@ -77,7 +88,7 @@ async def main() -> None:
                 print(
                     f"  saved history: {len(saved.decode()):,} characters, memory in it: {saved.count(b'<memory>')}"
                 )
-            turns = await memory.conversation("安规", user_id="ada").turns()
+            turns = await memory.conversation("safety", user_id="ada").turns()
             print("tools reached:", ", ".join(reached))
             print(
                 "turns in the log:",

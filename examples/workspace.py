@@ -8,8 +8,8 @@ import anyio
 from pagefile import Memory
 
 PAGES = {
-    85: "母线失压后，应立即检查保护动作情况，并在15分钟内汇报调度。",
-    86: "恢复送电前，值班员应检查母线绝缘。",
+    85: "After a busbar loses voltage, check the relays at once and report to dispatch within 15 minutes.",
+    86: "Before power is restored, the operator checks the insulation of the busbar.",
 }
 
 
@@ -22,9 +22,11 @@ class Regulation:
     def call(self, tool: str, given: dict) -> object:
         self.reached.append(tool)
         if tool == "get_toc":
-            chapters = [f"第{n}章 {name}" for n, name in enumerate(("总则", "母线", "变压器"), 1)]
+            chapters = [
+                f"Chapter {n}: {name}" for n, name in enumerate(("General", "Busbars", "Transformers"), 1)
+            ]
             lines = [
-                {"title": f"{n}.{m} 一般规定", "page_start": n * 10 + m}
+                {"title": f"{n}.{m} General rules", "page_start": n * 10 + m}
                 for n in range(1, 4)
                 for m in range(900)
             ]
@@ -34,22 +36,26 @@ class Regulation:
             ]
             return {"reg_id": given["reg_id"], "items": items}
         if tool == "smart_search":
-            # Fused ranks, as hybrid search gives them: far below the document's 0.5, and remembered all the same.
+            # Fused ranks, as hybrid search gives them: far below the 0.5 of other searches, and remembered all the same.
             return [
-                {"content": text, "reg_id": "angui_2024", "page_num": page, "score": 1 / (60 + rank)}
+                {"content": text, "reg_id": "safety_2024", "page_num": page, "score": 1 / (60 + rank)}
                 for rank, (page, text) in enumerate(PAGES.items(), 1)
             ]
-        return {"reg_id": "angui_2024", "start_page": given["page"], "content_markdown": PAGES[given["page"]]}
+        return {
+            "reg_id": "safety_2024",
+            "start_page": given["page"],
+            "content_markdown": PAGES[given["page"]],
+        }
 
 
 async def use(workspace, tools: Regulation, tool: str, given: dict) -> str:
     """A tool call of the agent: asked of the workspace first, told to it afterwards."""
     if cached := await workspace.lookup(tool, given):
-        print(f"  {tool}: 缓存, {cached.age}")
+        print(f"  {tool}: from cache, {cached.age}")
         return cached.answer
     result = tools.call(tool, given)
     kept = await workspace.absorb(tool, given, result)
-    print(f"  {tool}: {'全文' if kept.whole else '已存档'}, {len(kept.text)} 字")
+    print(f"  {tool}: {'whole' if kept.whole else 'archived'}, {len(kept.text)} characters")
     return kept.text
 
 
@@ -64,21 +70,27 @@ async def ask(chat, tools: Regulation, question: str, *steps: tuple[str, dict]) 
         message["content"] for message in window.messages if message["content"].startswith("<memory>")
     )
     print("\n".join(f"    {line[:60]}" for line in memory.splitlines()[3:-2]))
-    await chat.record(question, "……")
+    await chat.record(question, "…")
 
 
 async def main() -> None:
     tools = Regulation()
-    toc = ("get_toc", {"reg_id": "angui_2024"})
+    toc = ("get_toc", {"reg_id": "safety_2024"})
     async with Memory.open("memory://") as memory:
         chat = memory.conversation("c-1", user_id="ada")
-        await ask(chat, tools, "母线失压怎么办？", toc, ("smart_search", {"query": "母线失压"}))
+        await ask(
+            chat,
+            tools,
+            "What do we do when a busbar loses voltage?",
+            toc,
+            ("smart_search", {"query": "busbar loses voltage"}),
+        )
         print()
-        await ask(chat, tools, "恢复送电前要做什么？", toc, ("read_page_range", {"page": 86}))
+        await ask(chat, tools, "What comes before power is restored?", toc, ("read_page_range", {"page": 86}))
         print()
         chat.workspace().reset()
-        await ask(chat, tools, "变压器在哪一章？", toc)
-        print(f"\n到达后端的调用: {', '.join(tools.reached)}")
+        await ask(chat, tools, "Which chapter is about transformers?", toc)
+        print(f"\nCalls that reached the backend: {', '.join(tools.reached)}")
 
 
 anyio.run(main)

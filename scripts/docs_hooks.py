@@ -11,6 +11,8 @@ from typing import Any
 
 from mkdocs.exceptions import PluginError
 
+#: Found last by a search: a user looks for a how-to before a decision.
+_FOR_MAINTAINERS = ("documents/", "decisions/", "traceability.md", "renamed.md")
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
 
 
@@ -34,7 +36,9 @@ def _written_out(item: Any, docs: Path) -> Any:
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> str:
-    """Show the name of a file that is in the repository and not on the site."""
+    """Show the name of a file that is in the repository and not on the site; rank what is for maintainers last in the search."""
+    if page.file.src_uri.startswith(_FOR_MAINTAINERS):
+        page.meta["search"] = {"boost": 0.2}
     docs = Path(config.docs_dir).resolve()
     here = (docs / page.file.src_uri).parent
 

@@ -1,4 +1,4 @@
-"""Writes the reference of docs/ out of the code: settings, commands, errors, metrics, routes and Python names.
+"""Writes the reference of docs/ out of the code: settings, commands, errors, metrics, routes, verbs and Python names.
 
 `python scripts/reference.py` writes the files; a test fails while one of them is stale. What code cannot say, what to do about an
 error for one, is in reference.toml beside this file.
@@ -10,21 +10,25 @@ import json
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 from fastapi.routing import iter_route_contexts
 
+from pagefile import Conversation, Memory
+from pagefile import verbs as table_of_verbs
 from pagefile.cli.app import app as commands
 from pagefile.engine.metrics import METRICS
 from pagefile.errors import PagefileError
+from pagefile.inspector.reference import Operation, operations
 from pagefile.service.app import create_app
 from pagefile.service.auth import FOR_EVERYBODY, is_public
 from pagefile.service.problems import OTHER, Kind
-from pagefile.service.reference import Operation, operations
 from pagefile.settings import Settings, model
 from pagefile.settings.model import Limit
+from pagefile.verbs import Verb
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "reference"
@@ -52,7 +56,8 @@ def pages() -> dict[str, str]:
         "errors.md": errors,
         "metrics.md": metrics,
         "routes.md": routes,
-        "python.md": python,
+        "verbs.md": verbs,
+        **{f"{name}.md": partial(python, name) for name in PYTHON},
     }
     return {name: f"{_WRITTEN}\n\n" + "\n".join(write()).rstrip() + "\n" for name, write in writers.items()}
 
@@ -169,6 +174,8 @@ def commands_page() -> Iterator[str]:
         yield f"{inspect.cleandoc(command.help or '')}\n"
         yield f"```text\n{name} {_usage(command)}\n```\n"
         yield from _options(command)
+        if examples := getattr(command, "examples", ()):
+            yield "```text\n" + "\n".join(examples) + "\n```\n"
 
 
 def all_commands(group: Any, name: str = "pagefile") -> Iterator[tuple[str, Any]]:
@@ -308,6 +315,14 @@ MODULES = (
     "pagefile.integrations.langgraph_store",
     "pagefile.integrations.pydantic_ai",
     "pagefile.integrations.claude_agent",
+    "pagefile.integrations.adk",
+    "pagefile.integrations.agent_framework",
+    "pagefile.integrations.agno",
+    "pagefile.integrations.crewai",
+    "pagefile.integrations.llama_index",
+    "pagefile.integrations.openai_agents",
+    "pagefile.integrations.smolagents",
+    "pagefile.integrations.strands",
     "pagefile.integrations.prometheus",
     "pagefile.integrations.imports",
     "pagefile.ports",
@@ -329,12 +344,23 @@ _TWINS = {
 }
 
 
-def python() -> Iterator[str]:
-    """Every public name, described by mkdocstrings out of its docstring."""
-    yield "# Python\n"
-    yield NOTES["pages"]["python"]
+#: The pages of the Python names, each with its title and the modules on it; the first has all that no other page has.
+PYTHON = {
+    "python": ("Python", "pagefile"),
+    "python-integrations": ("Python: integrations", "pagefile.integrations"),
+    "python-extending": ("Python: ports and test kit", ("pagefile.ports", "pagefile.testing")),
+    "python-standalone": ("Python: standalone parts", "pagefile.standalone"),
+}
+
+
+def python(page: str) -> Iterator[str]:
+    """The public names on a page, described by mkdocstrings out of their docstrings."""
+    yield f"# {PYTHON[page][0]}\n"
+    yield NOTES["pages"][page]
     told: set[str] = set()
     for module in MODULES:
+        if page != [name for name, (_, modules) in PYTHON.items() if module.startswith(modules)][-1]:
+            continue
         yield f"## {module}\n"
         yield f"{NOTES['modules'][module]}\n"
         again = []
@@ -349,6 +375,35 @@ def python() -> Iterator[str]:
                 yield "    options:\n      merge_init_into_class: false\n"
         if again:
             yield f"Also here: {', '.join(f'`{name}`' for name in again)} ([errors](errors.md)).\n"
+
+
+# -- verbs -------------------------------------------------------------------------------------------------------------
+
+
+def verbs() -> Iterator[str]:
+    """Every verb of a memory and of a conversation on one page, grouped by what one wants to do."""
+    yield "# Verbs\n"
+    yield NOTES["pages"]["verbs"]
+    routes = {
+        verb.method: f"{verb.http_method} {verb.path}"
+        for verb in vars(table_of_verbs).values()
+        if isinstance(verb, Verb)
+    }
+    for title, listed in NOTES["verbs"].items():
+        yield f"## {title}\n"
+        rows = [_verb(*name.split(".", 1), routes) for name in listed.split()]
+        yield from table(("verb", "what it does", "over HTTP"), rows)
+
+
+def _verb(owner: str, name: str, routes: Mapping[Any, str]) -> tuple[str, str, str]:
+    face = {"chat": Conversation, "memory": Memory}[owner]
+    method = getattr(face, name)
+    said = " ".join((inspect.getdoc(method) or "").split("\n\n")[0].split()).replace("|", "\\|")
+    # What is assigned, and not defined, has no entry of its own in the Python reference.
+    defined = f"def {name}(" in inspect.getsource(face)
+    place = f"pagefile.{face.__name__}.{name}" if defined else f"pagefile.{face.__name__}"
+    link = f"[`{owner}.{name}`](python.md#{place})"
+    return link, said, code(routes.get(method, ""))
 
 
 def _order(name: str) -> tuple[int, str]:
@@ -436,7 +491,7 @@ def who_may(path: str, endpoint: Callable[..., Any] | None) -> str:
 
 def _route(operation: Operation, endpoint: Callable[..., Any], document: Mapping[str, Any]) -> Iterator[str]:
     spec = operation.spec
-    yield f"### {operation.method} `{operation.path}` {{#{operation.head['anchor']}}}\n"
+    yield f"### {operation.method} `{operation.path}` {{#{operation.anchor}}}\n"
     yield f"{inspect.cleandoc(spec['description'])}\n"
     yield f"Who may: {who_may(operation.path, endpoint)}.\n"
     schemas = document["components"]["schemas"]
@@ -474,7 +529,7 @@ def _json_type(schema: Mapping[str, Any]) -> str:
     match schema:
         case {"$ref": reference}:
             return code(reference.rpartition("/")[2])
-        case {"anyOf": choices}:
+        case {"anyOf": choices} | {"oneOf": choices}:
             return " or ".join(dict.fromkeys(_json_type(choice) for choice in choices))
         case {"enum": choices}:
             return " or ".join(code(json.dumps(choice)) for choice in choices)

@@ -95,7 +95,13 @@ def main() -> None:
     given.add_argument(
         "--extras", nargs="*", default=[], help=f"also try these alone, among {', '.join(EXTRAS)}"
     )
+    given.add_argument("--into", type=Path, help="only build, and leave what was built in this folder")
     options = given.parse_args()
+    if options.into:
+        options.into.mkdir(exist_ok=True)
+        for built in build(options.into.resolve()):
+            print(f"{options.into / built.name}: {built.stat().st_size / 1e6:.2f} MB")
+        return
     with tempfile.TemporaryDirectory(prefix="pagefile-wheel-") as made:
         folder = Path(made)
         wheel, sdist = build(folder)

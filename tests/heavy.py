@@ -50,6 +50,11 @@ PARTS = {
         lambda: find_spec("claude_agent_sdk") is not None,
         "`make check` installs it, 380 MB",
     ),
+    "helm": Part(
+        "helm, hadolint or the schemas of Kubernetes",
+        lambda: find_spec("kubernetes_validate") is not None,
+        "`make check` installs them, 90 MB",
+    ),
     "milvus": Part(
         "a Milvus server",
         _has_milvus,

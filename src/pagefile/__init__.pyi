@@ -48,6 +48,7 @@ from .records import (
     WindowRecord,
 )
 from .settings import Settings
+from .settings.sources import load_settings
 from .window.comparison import Comparison
 from .window.receipt import Receipt, Verdict, Window
 
@@ -105,5 +106,6 @@ __all__ = [
     "Verdict",
     "Window",
     "WindowRecord",
+    "load_settings",
     "wrap",
 ]

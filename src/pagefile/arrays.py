@@ -3,7 +3,9 @@
 `lazy_loader.load` would leave an unfinished `numpy` in `sys.modules` for every other library to find.
 """
 
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from importlib import import_module
+from itertools import count
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
@@ -28,3 +30,66 @@ else:
             return value
 
     np = _Numpy()
+
+
+class Column:
+    """Numbers that grow at the end. A view stays as it was while others are added."""
+
+    __slots__ = ("_numbers", "_size")
+
+    def __init__(self, kind: "type[np.generic]") -> None:
+        self._numbers = np.zeros(16, kind)
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def extend(self, numbers: Sequence[float] | Numbers) -> None:
+        end = self._size + len(numbers)
+        if end > len(self._numbers):
+            self._numbers = np.resize(self._numbers, end + end // 2)
+        self._numbers[self._size : end] = numbers
+        self._size = end
+
+    @property
+    def view(self) -> Numbers:
+        return self._numbers[: self._size]
+
+
+class Places:
+    """The numbers of things in the order in which they are added, found by the hash of their keys.
+
+    A dict would take ten times the memory, and for a thousand of a hundred thousand keys ten times as long.
+    """
+
+    def __init__(self) -> None:
+        self._hashes = self._numbers = np.zeros(0, np.int64)
+        #: Those that are not in the arrays yet.
+        self._recent: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._hashes) + len(self._recent)
+
+    def extend(self, keys: Iterable[Hashable]) -> None:
+        self._recent.update(zip(map(hash, keys), count(len(self))))
+        if len(self._recent) > max(256, len(self._hashes) // 4):
+            hashes = np.concatenate([self._hashes, np.fromiter(self._recent, np.int64, len(self._recent))])
+            numbers = np.concatenate(
+                [self._numbers, np.fromiter(self._recent.values(), np.int64, len(self._recent))]
+            )
+            order = np.argsort(hashes)
+            self._hashes, self._numbers = hashes[order], numbers[order]
+            self._recent.clear()
+
+    def of(self, keys: Collection[Hashable]) -> "Int64s":
+        """Their numbers; -1 for those that are unknown."""
+        hashes = np.fromiter(map(hash, keys), np.int64, len(keys))
+        found = np.full(len(keys), -1)
+        if len(self._hashes):
+            at = np.searchsorted(self._hashes, hashes)
+            there = self._hashes.take(at, mode="clip") == hashes
+            found[there] = self._numbers[at[there]]
+        if self._recent:
+            for place in np.flatnonzero(found < 0).tolist():
+                found[place] = self._recent.get(int(hashes[place]), -1)
+        return found

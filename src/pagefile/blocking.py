@@ -31,17 +31,24 @@ Face = TypeVar("Face", bound="Blocking[Any]")
 class Loop:
     """An event loop in its own thread, running as long as the memory is open."""
 
-    def __init__(self, portal: BlockingPortal) -> None:
+    def __init__(self, portal: BlockingPortal, face: str) -> None:
         self._portal = portal
+        #: What people open: `BlockingMemory`, or a client.
+        self._face = face
         self.closed = False
 
     def close(self) -> None:
         self.closed = True
 
+    def check_open(self) -> None:
+        if self.closed:
+            raise ClosedError(
+                f"This memory is closed: open one again with `{self._face}.open(…)` or `{self._face}.connect(…)`."
+            )
+
     def wait(self, verb: Callable[[], Awaitable[R]]) -> R:
         """Run the verb on the loop and wait; if the caller is interrupted (Ctrl-C), the verb is cancelled."""
-        if self.closed:
-            raise ClosedError
+        self.check_open()
         future = self._portal.start_task_soon(verb)
         try:
             return future.result()
@@ -88,6 +95,7 @@ def handing(
 
     @wraps(verb)
     def call(self: Blocking[Any], *args: P.args, **kwargs: P.kwargs) -> T:
+        self.loop.check_open()
         return face(getattr(self.inner, verb.__name__)(*args, **kwargs), self.loop)
 
     return call
@@ -150,18 +158,20 @@ def opening(
     def decorate(
         made: Callable[[Owner, Inner, Loop], Face],
     ) -> Callable[Concatenate[Owner, P], Opening[Face]]:
+        name = made.__qualname__.partition(".")[0]
+
         @contextmanager
         def lifetime(owner: Owner, *args: P.args, **kwargs: P.kwargs) -> Generator[Face]:
             with (
                 start_blocking_portal() as portal,
                 portal.wrap_async_context_manager(like(*args, **kwargs)) as opened,
-                closing(Loop(portal)) as loop,
+                closing(Loop(portal, name)) as loop,
             ):
                 yield made(owner, opened, loop)
 
         @wraps(signed)
         def open_(owner: Owner, *args: P.args, **kwargs: P.kwargs) -> Opening[Face]:
-            return Opening(lifetime(owner, *args, **kwargs), made.__qualname__.partition(".")[0])
+            return Opening(lifetime(owner, *args, **kwargs), name)
 
         open_.__name__, open_.__qualname__ = "open", made.__qualname__
         open_.__doc__ = made.__doc__ or like.__doc__

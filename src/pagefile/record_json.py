@@ -5,7 +5,7 @@ A scope is flat: `conversation_id`, `user_id`, `tenant`. Times are in UTC and en
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from math import isfinite
 from typing import Annotated, Any, TypeAlias, cast
 
@@ -32,6 +32,8 @@ def to_json(value: object) -> JsonValue:
         return {known.name: to_json(getattr(value, known.name)) for known in fields(value)}
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    if isinstance(value, date):
+        return value.isoformat()
     if isinstance(value, Mapping):
         return {str(key): to_json(inner) for key, inner in cast("Mapping[Any, Any]", value).items()}
     if isinstance(value, float):

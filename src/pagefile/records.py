@@ -379,7 +379,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """One change to what is held about a user. Numbers rise and are never reused."""
+    """One change to the facts about a user. Numbers rise and are never reused."""
 
     number: int
     scope: Scope

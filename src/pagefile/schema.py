@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import datetime
 from functools import cache
+from inspect import get_annotations
 from types import UnionType
 from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeAlias, TypeVar, cast
 
@@ -67,9 +68,11 @@ class Params(BaseModel):
 
 
 class Answer(BaseModel):
-    """A response body."""
+    """A response body: every field is in it."""
 
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        frozen=True, use_attribute_docstrings=True, json_schema_serialization_defaults_required=True
+    )
 
 
 # -- records -----------------------------------------------------------------------------------------------------------
@@ -85,7 +88,6 @@ class Mirror(Answer, Generic[R]):
         from_attributes=True,
         validate_by_name=True,
         validate_by_alias=True,
-        json_schema_serialization_defaults_required=True,
     )
 
     record_type: ClassVar[Any]
@@ -108,8 +110,9 @@ class Mirror(Answer, Generic[R]):
         cls.record_type = _record_type(cls)
         if cls.record_type is None:
             return
-        declared = dict(vars(cls).get("__annotations__", {}))
-        elsewhere = {name for base in cls.__mro__[1:] for name in vars(base).get("__annotations__", ())}
+        # Not `vars(…)["__annotations__"]`: from Python 3.14 on, a class has them only when it is asked.
+        declared = dict(get_annotations(cls))
+        elsewhere = {name for base in cls.__mro__[1:] for name in get_annotations(base)}
         left_out = {"scope", *cls.without, *(elsewhere - declared.keys())}
         own = [field for field in fields(cls.record_type) if field.name not in left_out]
         cls.__annotations__ = {one.name: declared.pop(one.name, None) or _derived(one, cls) for one in own}

@@ -49,8 +49,10 @@ class Verb(Generic[P, R]):
         self.status = 201 if creates else 200
         #: Whether repeating it would have an effect: the client sends an Idempotency-Key with it.
         self.changes = changes or creates
-        #: The operation id, used by generated clients.
         self.name = name or method.__name__
+        lists = self.http_method == "GET" and issubclass(answer, Page)
+        #: What generated clients call it, such as `listTurns`.
+        self.operation_id = camel_case(f"list_{self.name}" if lists else self.name)
         summary = about or " ".join((method.__doc__ or "").split("\n\n")[0].split())
         #: What it does, for the HTTP reference: the method's first paragraph, unless `about` replaces it.
         self.description = f"{summary}\n\n{remark}" if remark else summary
@@ -70,6 +72,11 @@ class Verb(Generic[P, R]):
 
     def arguments(self, asked: BaseModel) -> dict[str, Any]:
         return {name: _wire_value(field, getattr(asked, field)) for name, field in self.fields.items()}
+
+
+def camel_case(name: str) -> str:
+    first, *rest = name.strip("_").split("_")
+    return first + "".join(word.capitalize() for word in rest)
 
 
 def _wire_value(field: str, value: Any) -> Any:
@@ -105,7 +112,9 @@ EXTEND = Verb(Conversation.extend, "POST /v1/turns/extend", ask.ExtendTurn, out.
 STEP = Verb(Conversation.step, "POST /v1/turns/step", ask.AddStep, out.TurnOut, changes=True)
 COMPLETE = Verb(Conversation.complete, "POST /v1/turns/complete", ask.CompleteTurn, out.TurnOut, changes=True)
 ABORT = Verb(Conversation.abort, "POST /v1/turns/abort", ask.AbortTurn, out.TurnOut, changes=True)
-MESSAGES = Verb(Conversation.messages, "GET /v1/turns/messages", ask.MessagesParams, out.MessagesOut)
+MESSAGES = Verb(
+    Conversation.messages, "GET /v1/turns/messages", ask.MessagesParams, out.MessagesOut, name="get_messages"
+)
 FORK = Verb(
     Conversation.fork, "POST /v1/memory/conversations/fork", ask.ForkConversation, out.ForkOut, creates=True
 )
@@ -139,12 +148,13 @@ CHECKPOINT = Verb(
 )
 RESET = Verb(Conversation.reset, "POST /v1/reset", ask.ResetConversation, out.ResetOut, creates=True)
 CHAT_TURNS = Verb(Conversation.turns, "GET /v1/turns", ask.TurnsParams, Page[out.TurnOut])
-LOG = Verb(Conversation.log, "GET /v1/log", ask.LogParams, out.LogPage)
+LOG = Verb(Conversation.log, "GET /v1/log", ask.LogParams, out.LogList, name="log_entries")
 HEAD = Verb(
     Conversation.head,
     "GET /v1/memory/conversations/conversation",
     ask.ConversationParams,
     out.ConversationOut,
+    name="get_conversation",
     about="One conversation in one row.",
     remark=_NOT_THERE,
 )
@@ -153,6 +163,7 @@ SESSION = Verb(
     "GET /v1/session",
     ask.ConversationParams,
     out.SessionOut,
+    name="get_session",
     about="The session value of a conversation.",
     remark=_NOT_THERE,
 )
@@ -211,6 +222,7 @@ CALL = Verb(
     "GET /v1/calls/call",
     ask.CallParams,
     out.CallOut,
+    name="get_call",
     about="One recorded call by its id; it says of which conversation it is.",
     remark="404 where it is no longer kept, or belongs to another user.",
 )
@@ -219,6 +231,7 @@ PAGE = Verb(
     "GET /v1/pages/page",
     ask.PageParams,
     out.PageOut,
+    name="get_page",
     about="What is known of an archived tool result without its text, even when that was purged.",
 )
 PAGES = Verb(Memory.pages, "GET /v1/pages", ask.PagesParams, Page[out.PageOut])

@@ -12,8 +12,8 @@ from fastapi import FastAPI
 
 import pagefile.service
 from pagefile import Settings
+from pagefile.inspector.reference import Operation, operations
 from pagefile.service.app import create_app
-from pagefile.service.reference import Operation, operations
 from pagefile.settings import ArchiveSettings, EmbedderSettings
 from pagefile.wire.requests import CHAT, SOME_UUID, USER
 

@@ -1,7 +1,7 @@
 """A memory worth looking into, full of texts that would do harm in a page that let them."""
 
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 from pagefile.inspector import urls
 
@@ -69,7 +69,26 @@ async def told(client: Any) -> dict[str, str]:
         assert 200 == window.status_code, window.text
     uuid = (await client.get("/v1/pages", params=here)).json()["items"][0]["uuid"]
     call = (await client.get("/v1/calls", params=here)).json()["items"][0]["id"]
-    return {"uuid": uuid, "call_id": call}
+    await noted(client, {"subject": "turn", "id": f"turn-1-{INJECTIONS[1]}"[:200]})
+    await noted(client, {"subject": "call", "id": call})
+    begun = await sent_form(client, urls.EXPERIMENTS, {"name": INJECTIONS[2], "set.window_tokens": "2500"})
+    experiment = parse_qs(urlsplit(begun.headers["location"]).query)["id"][0]
+    return {"uuid": uuid, "call_id": call, "experiment": experiment}
+
+
+async def noted(client: Any, about: dict[str, str]) -> None:
+    """A note that would do harm, with a label that would."""
+    there = f"{urls.NOTE}?{urlencode({'conversation_id': CHAT, 'user_id': USER})}"
+    fields = {**about, "labels": INJECTIONS[0][:40], "text": "\n".join(INJECTIONS)}
+    assert 303 == (await sent_form(client, there, fields)).status_code
+
+
+async def sent_form(client: Any, place: str, fields: dict[str, str]) -> Any:
+    """Send a form as a browser would."""
+    await client.get("/", headers={"Accept": "text/html"})
+    base = str(client.base_url).rstrip("/")
+    sent = {**fields, "token": client.cookies["pagefile_form"]}
+    return await client.post(place, data=sent, headers={"Accept": "text/html", "Origin": base})
 
 
 def every_page(about: dict[str, str]) -> list[str]:
@@ -98,12 +117,27 @@ def every_page(about: dict[str, str]) -> list[str]:
         (urls.PAGE, {**here, "uuid": about["uuid"], "q": "第 300 行"}),
         (urls.FACTS, {}),
         (urls.FACTS, {"user_id": USER, "history": "yes"}),
+        (urls.SEARCH, {}),
+        (urls.SEARCH, {"q": "问题"}),
+        (urls.SEARCH, {"q": "<script>window.ran=1</script>", "user_id": USER, "tool": INJECTIONS[2]}),
+        (urls.SEARCH, {"label": INJECTIONS[0][:40]}),
+        (urls.LIVE, {"paused": "yes"}),
+        (urls.TRACE, {**here, "turn": f"turn-1-{INJECTIONS[1]}"[:200]}),
+        (urls.CONVERSATION, {**here, "turn": f"turn-5-{INJECTIONS[5]}"[:200]}),
+        (urls.EXPERIMENTS, {}),
+        (urls.EXPERIMENT, {"id": about["experiment"]}),
+        (urls.SETTINGS, {}),
         (urls.SESSIONS, {}),
         (urls.SESSIONS, here),
         (urls.CHAT, {}),
         (urls.CHAT, here),
         (urls.GATEWAY, {}),
         (urls.METRICS, {}),
+        (urls.DOCS, {}),
+        (f"{urls.DOCS}/turns", {}),
+        (f"{urls.DOCS}/schemas", {}),
+        (f"{urls.DOCS}/problems", {}),
+        ("/problems/budget", {}),
         (urls.ERASE, {}),
         (urls.ERASE, here),
         (urls.ERASE, {"user_id": USER}),

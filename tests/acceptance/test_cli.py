@@ -380,7 +380,7 @@ def test_nothing_there_is_3():
     assert "There is no conversation 'nope'" in complaint(pagefile("show", "nope"), 3)
     assert "There is no conversation 'nope'" in complaint(pagefile("context", "nope", "q"), 3)
     assert "Nothing recorded here answers" in complaint(pagefile("recall", "zebra", "-c", "c"), 3)
-    assert "Nothing is held about" in complaint(pagefile("facts", "nobody"), 3)
+    assert "Nothing is known about" in complaint(pagefile("facts", "nobody"), 3)
     assert "nothing to forget" in complaint(pagefile("forget", "nope", "--yes"), 3)
     assert "nothing to export" in complaint(pagefile("export", "e.jsonl", "-c", "nope"), 3)
     assert "There is no file" in complaint(pagefile("import", "missing.jsonl"), 3)

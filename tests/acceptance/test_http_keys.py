@@ -323,7 +323,7 @@ async def test_without_a_key_a_stranger_sees_only_what_the_service_is():
     """Pages and the word that it lives; what it runs on is told to who shows a key, and so are the metrics."""
     _, bearer = await anyio.to_thread.run_sync(made, "ops")
     async with serving(settings(require_keys=True)) as client:
-        for path in ("/", "/docs", "/style.css", "/problems/forbidden", "/openapi.json", "/readyz"):
+        for path in ("/", "/docs", "/docs/turns", "/problems/forbidden", "/openapi.json", "/readyz"):
             assert 200 == (await client.get(path)).status_code, path
         assert {"status": "ok", "store": None} == {
             key: (await client.get("/healthz")).json()[key] for key in ("status", "store")

@@ -174,9 +174,9 @@ async def test_a_conversation_reads_as_a_timeline(client, about):
     for word in (
         "已存档",
         "检查点 1",
-        "已中止：不进入任何窗口",
+        "已中止",
         "重置",
-        "个锚点",
+        "个原值",
         "工具结果存档",
         "已进摘要",
     ):
@@ -204,7 +204,7 @@ async def test_a_long_conversation_comes_in_slices(client):
 
 
 async def test_the_bill_adds_up(client, about):
-    """The blocks and the framing are the tokens of the call; every candidate has its verdict; the prompt is the one sent."""
+    """The blocks and the framing are the tokens of the call; every candidate has its verdict, in words; the prompt is the one sent."""
     found = (await client.get(f"{urls.CALL}.json", params={"call_id": about["call_id"]})).json()
     assert found["exact"], found["why"]
     assert (
@@ -212,10 +212,18 @@ async def test_the_bill_adds_up(client, about):
         == sum(block["tokens"] for block in found["blocks"]) + found["receipt"]["framing"]
     )
     read = await page(client, urls.CALL, params={"call_id": about["call_id"]})
-    for verdict in found["receipt"]["verdicts"]:
-        assert visible(verdict["id"]) in "".join(read.texts)
+    rows = re.search(r'<table class="verdicts">.*?</table>', read.html, re.DOTALL)
+    assert rows
+    assert len(found["receipt"]["verdicts"]) == rows[0].count("<tr") - 1
+    turns = (await client.get("/v1/turns", params=HERE)).json()["items"]
+    asked = {turn["id"]: turn["user"] for turn in turns}
+    shown = [one["id"] for one in found["receipt"]["verdicts"] if one["block"] in {"recent", "episodes"}]
+    assert shown
+    for turn_id in shown:
+        said = asked[turn_id.removeprefix("episode:")]
+        assert " ".join(visible(said).split())[:40] in "".join(read.texts)
     assert found["call"]["prefix_hash"] in read.text
-    assert "unchanged" in read.text.lower()
+    assert "Same as in the previous call" in read.text
     assert found["window"]["messages"][-1]["content"].splitlines()[-1] in "".join(read.texts)
     bars = [one for one in read.all("svg") if one.get("class") == "stack"]
     assert bars[0]["aria-label"].startswith(f"{found['call']['tokens']:,} of 3,000")
@@ -422,6 +430,8 @@ async def test_a_form_of_another_site_does_nothing(client, token, headers):
         urls.LOGOUT,
         urls.STREAM,
         urls.CHAT,
+        urls.EXPERIMENTS,
+        urls.MODEL,
         *site.ACTIONS,
     }
     for path in forms:
@@ -517,7 +527,13 @@ async def test_a_stranger_is_asked_for_a_key(locked):
     first = await client.get("/", headers=HTML)
     assert 200 == first.status_code
     assert "Pagefile" in first.text
-    for path in [one.path for one in site.PAGES] + [urls.GATEWAY, urls.METRICS, urls.HOME]:
+    for path in [one.path for one in site.PAGES] + [
+        urls.EXPERIMENT,
+        urls.GATEWAY,
+        urls.METRICS,
+        urls.SETTINGS,
+        urls.HOME,
+    ]:
         answer = await client.get(
             path, params={"conversation_id": "chat-amy", "user_id": "amy", "tenant": "clinic"}, headers=HTML
         )
@@ -684,6 +700,13 @@ def test_every_text_is_there_in_both_languages():
         "tab.",
         "way.",
         "event.",
+        "mode.",
+        "form.",
+        "live.",
+        "origin.",
+        "answer.",
+        "fix.",
+        "group.",
     )
     ways = {f"way.{urls.name(path)}" for path in start._WAYS}
     assert ways == {key for key in words() if key.startswith("way.")}

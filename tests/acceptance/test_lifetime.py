@@ -8,7 +8,7 @@ import threading
 import anyio
 import pytest
 
-from pagefile import BlockingMemory, Memory, Settings
+from pagefile import BlockingMemory, Memory, Settings, load_settings
 from pagefile.engine.background import look_after
 from pagefile.engine.worker import Worker
 from pagefile.errors import ClosedError, NotOpenError, SettingsError
@@ -185,3 +185,50 @@ def test_closing_after_the_event_loop_is_nothing(url):
     """A loop that ended has closed its memories."""
     memory = asyncio.run(Memory.connect(url))
     asyncio.run(memory.close())
+
+
+async def test_a_file_needs_no_url(tmp_path, monkeypatch):
+    """`Memory.open("plain.db")`, as the command line takes it; a `Path` too."""
+    monkeypatch.chdir(tmp_path)
+    async with Memory.open("plain.db") as memory:
+        await memory.conversation("c").record("I live in Oslo.", "Noted.")
+    async with Memory.open(tmp_path / "plain.db") as memory:
+        assert ["I live in Oslo."] == [turn.user for turn in await memory.conversation("c").turns()]
+    for word in ("memory", "sqlite", "postgres"):
+        with pytest.raises(SettingsError, match="No store is known"):
+            await Memory.connect(word)
+
+
+async def test_a_settings_file_that_is_not_read_is_named(tmp_path, monkeypatch, caplog):
+    """A program that opens a memory without settings does not get those of the command beside it, and hears of it once."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pagefile.toml").write_text("window_tokens = 4321\n", encoding="utf-8")
+    for _ in range(2):
+        async with Memory.open("plain.db") as memory:
+            assert Settings().window_tokens == memory.settings.window_tokens
+    (told,) = [one.getMessage() for one in caplog.records if one.name == "pagefile.settings"]
+    assert str(tmp_path / "pagefile.toml") in told
+    assert "settings=pagefile.load_settings()" in told
+    async with Memory.open("plain.db", settings=load_settings()) as memory:
+        assert 4321 == memory.settings.window_tokens
+
+
+def test_which_settings_file_was_read_is_said(tmp_path, monkeypatch, caplog):
+    """`load_settings` logs the file, or that there is none and where it looked."""
+    monkeypatch.chdir(tmp_path)
+    caplog.set_level("INFO", "pagefile.settings")
+    load_settings(environ={})
+    (tmp_path / "pagefile.toml").write_text("window_tokens = 4321\n", encoding="utf-8")
+    load_settings(environ={})
+    none, read = [one.getMessage() for one in caplog.records]
+    assert f"There is no pagefile.toml in {tmp_path}: defaults and the environment apply." == none
+    assert "Settings are read from pagefile.toml." == read
+
+
+def test_a_closed_blocking_memory_names_itself(url):
+    """Not the other one, which would have to be awaited."""
+    with BlockingMemory.open(url) as memory:
+        chat = memory.conversation("c")
+    for verb in (lambda: chat.record("a", "b"), lambda: memory.conversation("d")):
+        with pytest.raises(ClosedError, match=r"with `BlockingMemory\.open\(…\)`"):
+            verb()

@@ -28,7 +28,7 @@ from tests.integration.schemas import CHECKPOINTS, SEGMENT
 from tests.servers.valkey import ValkeyServer
 from tests.waiting import until
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "short_term_memory.py"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "zh" / "short_term_memory.py"
 KEY = "short_term_memory:session:conv-123"
 
 

@@ -18,6 +18,7 @@ from pagefile.agents.hook import DEADLINE_S, answered, main, request_body
 from pagefile.client import BlockingClient
 from pagefile.integrations.claude_code.hooks import ClaudeHooks
 from pagefile.integrations.claude_code.shapes import Transcript
+from pagefile.integrations.transcripts import from_claude_code
 from pagefile.service.app import create_app
 from tests.acceptance.http_server import listening
 
@@ -194,6 +195,37 @@ def test_a_transcript_that_is_no_file_is_not_read(path):
     transcript = Transcript("p1")
     transcript.read(path)
     assert (0, []) == (transcript.offset, transcript.said)
+
+
+DOT = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
+
+
+def line(kind, *blocks, **more):
+    return {"type": kind, "sessionId": "s1", "promptId": "p1", "message": {"content": list(blocks)}, **more}
+
+
+@pytest.mark.parametrize("calls", [(), ({**bash_output("ok"), "tool_use_id": "t1"},)])
+async def test_what_a_prompt_shows_beside_its_words_is_in_the_log(tmp_path, calls):
+    """A hook is given the words only: the picture is read from the transcript, once, and imported from it under the same name."""
+    call = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {}}
+    written = [
+        line("user", {"type": "text", "text": "What?"}, DOT),
+        line("user", DOT, isMeta=True),
+        line("assistant", call),
+    ]
+    path = tmp_path / "transcript.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in written), encoding="utf-8")
+    async with Memory.open("memory://", embedder="none") as memory:
+        hooks = ClaudeHooks(memory, user_id="u", conversation_id="c")
+        for given in (prompt("What?", prompt_id="p1"), *calls, stop("a dot")):
+            await hooks.answer({"session_id": "s1", **given, "transcript_path": str(path)})
+        chat = memory.conversation("c", user_id="u")
+        (turn,) = await chat.turns()
+        assert ("What?\n[image: image/png, 8 bytes]", "a dot") == (turn.user, turn.assistant)
+        shown = [one for one in await chat.messages(turn, shape="anthropic") if DOT in one["content"]]
+        assert 1 == len(shown)
+    (brought,) = from_claude_code(written[:1]).turns
+    assert (turn.id, turn.user) == (brought.id, brought.user)
 
 
 async def test_a_path_on_another_machine_is_not_read_on_this_one(tmp_path):

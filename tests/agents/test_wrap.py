@@ -62,7 +62,9 @@ def test_ones_own_limits_stay(tmp_path):
     assert "9" == settings["env"]["BASH_MAX_OUTPUT_LENGTH"]
     assert {"allow": ["Bash(ls)"]} == settings["permissions"]
     server = json.loads((tmp_path / ".mcp.json").read_text(encoding="utf-8"))["mcpServers"]["pagefile"]
-    assert f"project:{tmp_path}" == server["headers"]["X-Pagefile-User"]
+    assert {"X-Pagefile-Project": f"project:{tmp_path}", "X-Pagefile-Key": "${PAGEFILE_KEY:-}"} == server[
+        "headers"
+    ]
 
 
 def test_without_a_yes_nothing_is_changed(tmp_path):

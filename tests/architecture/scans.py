@@ -194,3 +194,12 @@ def _lines(node: ast.AST, text: str) -> int:
     """Lines of the text, or of the source where many short strings stand for one."""
     first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", 0)
     return max(text.strip().count("\n") + 1, last - first + 1)
+
+
+def grouped(project: dict, name: str) -> list[str]:
+    """The requirements of a dependency group, those of the groups that it includes among them."""
+    return [
+        text
+        for one in project["dependency-groups"][name]
+        for text in (grouped(project, one["include-group"]) if isinstance(one, dict) else [one])
+    ]

@@ -5,6 +5,7 @@ import pytest
 from pagefile import Settings
 from pagefile.service.app import create_app
 from pagefile.service.auth import KeyedRoute
+from pagefile.wire import messages
 
 _SEARCHED = "only the beginning and the end of a long question are searched for (`text.queries`)"
 _MESSAGE = "max_message_chars"
@@ -44,10 +45,18 @@ def app():
     return create_app(Settings(url="memory://"))
 
 
+#: The messages of providers, of which a field is a list.
+PROVIDERS = frozenset(
+    name for name, kind in vars(messages).items() if getattr(kind, "__module__", "") == messages.__name__
+)
+
+
 def unbounded(schema, path, known, seen=frozenset()):
     """The texts and lists of a schema that may have any size."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
+        if name in PROVIDERS:
+            return {f"{path}[]"}
         return set() if name in seen else unbounded(known[name], name, known, seen | {name})
     found = set()
     for kind in ("anyOf", "oneOf", "allOf"):

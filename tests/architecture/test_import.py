@@ -11,7 +11,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from .scans import ROOT
+from .scans import ROOT, grouped
 
 HERE = Path(__file__).parent
 FRAMEWORKS = {
@@ -131,7 +131,7 @@ def extras_and_tools() -> list[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     extras = [text for extra in project["project"]["optional-dependencies"].values() for text in extra]
     promised = modules_of(with_their_own(project["project"]["dependencies"]))
-    return sorted(set(modules_of(extras + project["dependency-groups"]["dev"])) - set(promised))
+    return sorted(set(modules_of(extras + grouped(project, "dev"))) - set(promised))
 
 
 def with_their_own(requirements: list[str]) -> list[str]:

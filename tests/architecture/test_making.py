@@ -92,6 +92,31 @@ def test_no_test_runs_twice_and_none_is_forgotten():
         assert tool in recipe("check")
 
 
+def test_serving_needs_less_and_comes_in_any_order(tmp_path):
+    """`make serve` sets up the small lock; where everything is set up it uses that; `make test` after it adds the rest, and does so once."""
+
+    def would(*arguments: str) -> str:
+        command = ["make", "--dry-run", f"VENV={tmp_path}", *arguments]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+    def mark(name: str) -> None:
+        (tmp_path / name).touch()
+
+    (tmp_path / "bin").mkdir()
+    mark("bin/python")
+    mark("bin/uv")
+    assert "requirements-serve.lock &&" in would("serve")
+    assert "requirements.lock &&" not in would("serve")
+    mark(".ready-to-serve")
+    assert "sync" not in would("serve")
+    assert "requirements.lock &&" in would("test")
+    # What a sync that was interrupted leaves is not taken for what serving needs.
+    assert would("test").index(f"rm -f {tmp_path}/.ready-to-serve") < would("test").index("pip sync")
+    (tmp_path / ".ready-to-serve").unlink()
+    mark(".ready")
+    assert "sync" not in would("serve") + would("test")
+
+
 def test_what_is_left_out_is_named(run):
     """Each part, how many tests, how to get it where it is missing, and who runs them."""
     code, said = run("--heavy", "left-out", "--forks", "2")
@@ -122,7 +147,7 @@ def test_what_is_required_and_missing_fails(run):
 
 def test_a_part_nobody_knows_is_refused():
     """A slip of the pen would leave a test out for ever."""
-    assert set(PARTS) == {"chromium", "claude", "milvus"}
+    assert set(PARTS) == {"chromium", "claude", "helm", "milvus"}
     with pytest.raises(AssertionError, match="there is no part 'chromum'"):
         heavy("chromum")
 

@@ -9,7 +9,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from .scans import ROOT
+from .scans import ROOT, grouped
 
 MAX_README_LINES = 150
 
@@ -102,19 +102,35 @@ def locked(text: str) -> dict[str, str]:
     return pins
 
 
-#: The lock of `make test`, and that of `make check` with the heaviest two.
-LOCKS = ("requirements.lock", "requirements-check.lock")
+#: What each lock is for: the extras and the groups of pyproject.toml that it has to cover.
+LOCKS = {
+    "requirements.lock": (["all"], ["dev"]),
+    "requirements-serve.lock": (["openai", "mcp"], ["setup"]),
+    "requirements-image.lock": (["postgres", "redis", "milvus", "openai", "otel", "mcp"], ["build"]),
+    "requirements-check.lock": (["all", "claude"], ["dev", "check"]),
+}
+#: Those of `make frameworks`, with the extras that only they have.
+FRAMEWORKS = {
+    "openai-agents", "adk", "agent-framework", "llama-index", "agno", "smolagents", "strands", "crewai",
+}  # fmt: skip
+FRAMEWORK_LOCKS = {
+    "locks/frameworks.lock": FRAMEWORKS - {"crewai"} | {"langchain", "langgraph", "pydantic-ai", "claude"},
+    "locks/frameworks-lowest.lock": FRAMEWORKS - {"crewai"} | {"langchain", "langgraph", "pydantic-ai"},
+    "locks/crewai.lock": {"crewai"},
+}
 
 
-def declared(*, heavy: bool) -> list[Requirement]:
-    """What pyproject.toml asks for, extras and tools included; peers that are only measured beside us are not locked."""
+def declared(lock: str) -> list[Requirement]:
+    """What pyproject.toml asks for; peers that are only measured beside us are not locked."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    groups = project["dependency-groups"]
-    left_out = {"bench"} if heavy else {"bench", "claude"}
+    extras, groups = LOCKS[lock]
     optional = project["project"]["optional-dependencies"]
-    extras = [text for extra, texts in optional.items() if extra not in left_out for text in texts]
-    texts = project["project"]["dependencies"] + extras + groups["dev"] + (groups["check"] if heavy else [])
-    return [requirement for requirement in map(Requirement, texts) if requirement.name != "pagefile"]
+    (everything,) = [Requirement(text).extras for text in optional["all"]]
+    named = {one for extra in extras for one in (everything if extra == "all" else [extra])}
+    assert {*optional} - {"all", "bench", "claude", "service", "client"} - FRAMEWORKS == everything
+    texts = [*project["project"]["dependencies"], *(text for extra in named for text in optional[extra])]
+    texts += [text for group in groups for text in grouped(project, group)]
+    return [Requirement(text) for text in texts]
 
 
 def missing(requirements: list[Requirement], pins: dict[str, str]) -> list[str]:
@@ -127,7 +143,7 @@ def missing(requirements: list[Requirement], pins: dict[str, str]) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("lock", LOCKS)
+@pytest.mark.parametrize("lock", [*LOCKS, *FRAMEWORK_LOCKS])
 def test_the_lock_has_no_addresses(lock: str):
     """Versions and hashes, and no address to take them from."""
     text = (ROOT / lock).read_text(encoding="utf-8")
@@ -138,13 +154,39 @@ def test_the_lock_has_no_addresses(lock: str):
 def test_the_lock_covers_what_is_declared(lock: str):
     """`make lock` was run after the last change of a dependency."""
     pins = locked((ROOT / lock).read_text(encoding="utf-8"))
-    assert [] == missing(declared(heavy=lock == LOCKS[1]), pins)
+    assert [] == missing(declared(lock), pins)
+
+
+@pytest.mark.parametrize(("lock", "extras"), FRAMEWORK_LOCKS.items())
+def test_the_frameworks_are_locked(lock: str, extras: set[str]):
+    """`make frameworks-lock` was run after the last change of their bounds."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    optional = project["project"]["optional-dependencies"]
+    texts = [text for extra in sorted(extras) for text in optional[extra]] + project["project"][
+        "dependencies"
+    ]
+    assert [] == missing(list(map(Requirement, texts)), locked((ROOT / lock).read_text(encoding="utf-8")))
 
 
 def test_the_locks_agree():
-    """What both have is the same version: `make check` tests the Pagefile that `make test` does."""
-    light, heavy = (locked((ROOT / lock).read_text(encoding="utf-8")) for lock in LOCKS)
+    """What is served, and what is in the image, is what was tested: the same version everywhere."""
+    light, *others, heavy = (locked((ROOT / lock).read_text(encoding="utf-8")) for lock in LOCKS)
     assert light == {name: heavy[name] for name in light}
+    for other in others:
+        assert other == {name: light[name] for name in other}
+
+
+def test_make_and_the_image_use_the_locks():
+    """With their hashes; `make lock` makes each of them."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for lock in LOCKS:
+        assert f" -o {lock}\n" in makefile
+    assert "--require-hashes $(1)" in makefile
+    (extras,) = re.findall(r"^IMAGE_EXTRAS := (.+)$", makefile, re.MULTILINE)
+    assert LOCKS["requirements-image.lock"][0] == extras.split()
+    image = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    assert "--require-hashes -r requirements-image.lock" in image
+    assert "--no-deps --no-build-isolation ." in image
 
 
 def test_a_lock_that_lags_is_noticed():

@@ -16,6 +16,8 @@ import httpx
 from fastapi import FastAPI
 
 from pagefile import Conversation, Memory, Settings
+from pagefile.inspector.experiments import batches
+from pagefile.inspector.playground import Chosen
 from pagefile.inspector.start import filling
 from pagefile.ports import ChatModel, Spoken, ToolCall
 from pagefile.records import DEFAULT_TENANT
@@ -393,10 +395,11 @@ async def playing(settings: Settings, folder: Path) -> AsyncGenerator[Player]:
                 settings=settings, embedder=HashingEmbedder(), meter=app.state.meter
             ) as app.state.memory,
             filling() as app.state.filling,
+            batches() as app.state.batches,
             open_streams(app.state.memory) as app.state.streams,
             httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8780") as client,
         ):
-            app.state.model = Echo()
+            app.state.model, app.state.chosen_model = Echo(), Chosen()
             yield Player(app, client, folder, log)
 
 

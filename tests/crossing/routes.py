@@ -29,7 +29,7 @@ WEIGHTS = {
     "GET /v1/facts": 4, "GET /v1/facts/revisions": 3, "POST /v1/facts/undo": 2, "POST /v1/facts/import": 2,
     "POST /v1/facts/retract": 3, "POST /v1/facts/correct": 3, "POST /v1/forget": 3, "GET /v1/export": 3, "POST /v1/import": 4, "POST /v1/settle": 1,
     "GET /healthz": 1, "GET /readyz": 1, "GET /metrics": 1, "GET /openapi.json": 1, "GET /docs": 0.2, "GET /problems/{code}": 1,
-    "GET /style.css": 1, "GET /": 2, "GET /index.json": 2, "GET /inspector": 1,
+    "GET /docs/{name}": 0.2, "GET /": 2, "GET /index.json": 2, "GET /inspector": 1,
     "GET /inspector/conversations": 1, "GET /inspector/conversations.json": 1, "GET /inspector/conversation": 1,
     "GET /inspector/conversation.json": 1, "GET /inspector/calls": 1, "GET /inspector/calls.json": 1, "GET /inspector/call": 1,
     "GET /inspector/call.json": 1, "GET /inspector/replay": 1, "GET /inspector/replay.json": 1, "GET /inspector/recall": 1,
@@ -38,20 +38,27 @@ WEIGHTS = {
     "GET /inspector/sessions.json": 1, "GET /inspector/chat": 1, "GET /inspector/chat.json": 1, "GET /inspector/erase": 1,
     "GET /inspector/erase.json": 1, "GET /inspector/gateway": 1, "GET /inspector/gateway.json": 1,
     "GET /inspector/metrics": 1, "GET /inspector/metrics.json": 1, "GET /inspector/login": 1,
+    "GET /inspector/search": 2, "GET /inspector/search.json": 2, "GET /inspector/live": 1, "GET /inspector/live.json": 1,
+    "GET /inspector/trace": 1, "GET /inspector/trace.json": 1, "GET /inspector/experiments": 1,
+    "GET /inspector/experiments.json": 1, "GET /inspector/experiment": 1, "GET /inspector/experiment.json": 1,
+    "GET /inspector/settings": 1, "GET /inspector/settings.json": 1, "POST /inspector/note": 2,
+    "POST /inspector/experiments": 1, "POST /inspector/experiment": 1, "POST /inspector/model": 0.2,
     "GET /inspector/inspector.css": 1, "GET /inspector/inspector.js": 1, "GET /inspector/icon.svg": 1,
     "POST /inspector/page": 2, "POST /inspector/facts": 2, "POST /inspector/erase": 1, "POST /inspector/demo": 1,
     "POST /inspector/login": 1, "POST /inspector/logout": 1, "POST /inspector/chat": 1, "POST /inspector/chat/stream": 1,
-    "POST /agents/hook": 4,
+    "POST /agents/hook": 4, "GET /audit": 1,
 }  # fmt: skip
 #: What an operator asks of a tenant, also where a conversation is named without its user.
 TENANT_WIDE = frozenset({"GET /v1/turns/done", "GET /v1/export", "POST /v1/forget", "POST /v1/pages/purge"})
 #: What the pages of the inspector read from the query string and from their forms; no description lists it.
 PAGE_FIELDS = {"q": asked, "uuid": some("page"), "call_id": some("call"), "open": some("page"), "set.window_tokens": one_of(OUT, 500),
-               "history": one_of(OUT, "1"), "after": some("page"), "lang": one_of(OUT, "zh"), "show": one_of(OUT, "dropped")}  # fmt: skip
+               "history": one_of(OUT, "1"), "after": some("page"), "lang": one_of(OUT, "zh"), "show": one_of(OUT, "dropped"),
+               "turn": some("turn"), "label": one_of(OUT, "x"), "since": one_of(OUT, "2026-01-01"), "id": some("call")}  # fmt: skip
 FORM_FIELDS = {"what": one_of("add", "edit", "retract", "undo"), "fact_id": some("fact"), "uuid": some("page"), "text": said,
                "pinned": one_of("yes", "no"), "revision": one_of("0", "1"), "category": label, "attribute": label, "message": asked,
                "sample": one_of(OUT, OUT, "1"), "next": one_of("/inspector/conversations", "//elsewhere"),
-               "turn_id": now_and_then(some("turn")), "page": now_and_then(some("page"))}  # fmt: skip
+               "turn_id": now_and_then(some("turn")), "page": now_and_then(some("page")), "subject": one_of("turn", "call"),
+               "id": some("turn"), "labels": one_of(OUT, "x"), "set.window_tokens": one_of(OUT, "500"), "limit": one_of("1", "3")}  # fmt: skip
 #: Where the scripts of coding agents send what their hooks were given; no description lists it.
 HOOK = "/agents/hook"
 HOOK_FIELDS = {"tenant": False, "user_id": False, "conversation_id": True}

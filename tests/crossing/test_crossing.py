@@ -1,6 +1,7 @@
 """No call of anybody tells what is another's: not a word, not an id, in no answer, refusal, log or metric."""
 
 import os
+import re
 from base64 import b64encode
 
 import pytest
@@ -102,7 +103,8 @@ async def test_a_listing_that_forgets_its_user_is_found(tmp_path, monkeypatch):
     async with playing(settings_of("memory://"), tmp_path) as player:
         found = await play(player, SEED, CALLS, shorten_s=0)
     assert found is not None
-    assert "pages" in found.splitlines()[0]
+    # Its own route, or the inspector's page that lists the same.
+    assert re.search(r"/v1/pages|/inspector/archive", found.splitlines()[0])
 
 
 async def test_an_answer_that_is_kept_for_everybody_is_found(tmp_path, monkeypatch):
@@ -110,7 +112,7 @@ async def test_an_answer_that_is_kept_for_everybody_is_found(tmp_path, monkeypat
     monkeypatch.setattr(idempotency, "principal_of", lambda request: auth.Principal())
     async with playing(settings_of("memory://"), tmp_path) as player:
         # Few answers tell anything of somebody who is not named in the request: with this seed one comes soon.
-        found = await play(player, 12, CALLS, shorten_s=0)
+        found = await play(player, 1, CALLS, shorten_s=0)
     assert found is not None
     assert "idempotency-key" in found.splitlines()[-1]
 

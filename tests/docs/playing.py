@@ -299,6 +299,10 @@ def _check_shell(block: Block) -> None:
             ".venv/bin/pip": _is_installable,
             "make": _is_target,
             "git": lambda words: words[1:2] == ["clone"],
+            "uvx": lambda words: (
+                words[1:4] == ["--from", "dist/pagefile-*.whl", "pagefile"] and _is_command(words[3:])
+            ),
+            "helm": lambda words: words[1] == "install" and (ROOT / words[3] / "Chart.yaml").is_file(),
             "cd": lambda words: len(words) == 2,
             "python": lambda words: words[1:] == ["-m", "venv", ".venv"] or (ROOT / words[1]).exists(),
             ".venv/bin/pagefile": _is_command,
@@ -312,7 +316,7 @@ def _check_shell(block: Block) -> None:
 def _is_installable(words: list[str]) -> bool:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     for name in words[2:]:
-        package = re.fullmatch(r"(?:-e|\.|pagefile)?(?:\[([\w,-]+)\])?", name)
+        package = re.fullmatch(r"(?:-e|\.|pagefile|dist/pagefile-\*\.whl)?(?:\[([\w,-]+)\])?", name)
         if package is None:
             return False
         extras = package[1].split(",") if package[1] else []

@@ -1,17 +1,20 @@
-"""The READMEs do what they say: their example runs, and prints what they show."""
+"""The READMEs do what they say: their examples run against a provider, and it receives what they show."""
 
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from pagefile import Conversation, Memory
+from tests.gateway.upstream import Said, Upstream
 
 ROOT = Path(__file__).parents[2]
 READMES = ["README.md", "README.zh-CN.md"]
-UUIDS = re.compile(r"[0-9a-f]{8}-")
+DAY = re.compile(r"\d{4}-\d\d-\d\d")
+#: Prose and code; a row of a table or a link is one line, however long.
+MAX_COLUMNS = 105
 
 
 def blocks(name: str) -> list[tuple[str, str]]:
@@ -21,39 +24,69 @@ def blocks(name: str) -> list[tuple[str, str]]:
     )
 
 
-@pytest.mark.parametrize("name", READMES)
-def test_the_example_prints_what_the_readme_shows(name, tmp_path):
-    """Run as a user would: pasted into a file, in an empty folder."""
-    found = blocks(name)
-    at = next(n for n, (language, _) in enumerate(found) if language == "python")
-    code, shown = found[at][1], found[at + 1][1]
-    (tmp_path / "example.py").write_text(code, encoding="utf-8")
-    ran = subprocess.run(
+def ran(code: str, folder: Path, upstream: Upstream) -> str:
+    """What a program prints that was pasted into a file, with the keys and addresses of this provider in its environment."""
+    (folder / "example.py").write_text(code, encoding="utf-8")
+    variables = {
+        "OPENAI_BASE_URL": f"{upstream.url}/v1",
+        "OPENAI_API_KEY": "sk-none",
+        "ANTHROPIC_BASE_URL": upstream.url,
+        "ANTHROPIC_API_KEY": "sk-none",
+        "PATH": "",
+    }
+    done = subprocess.run(
         [sys.executable, "-X", "utf8", "example.py"],
-        cwd=tmp_path,
+        cwd=folder,
+        env=variables,
         capture_output=True,
         text=True,
         encoding="utf-8",
         check=False,
     )
-    assert ran.returncode == 0, ran.stderr
-    assert UUIDS.sub("…", shown) == UUIDS.sub("…", ran.stdout)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(("name", "answer"), [("README.md", "Noted."), ("README.zh-CN.md", "记下了。")])
+def test_the_examples_send_what_the_readme_shows(name, answer, tmp_path):
+    """OpenAI's client, then Anthropic's in another process; the second request has what was said in the first."""
+    found = blocks(name)
+    examples = [text for language, text in found if language == "python"]
+    (shown,) = [text for language, text in found if language == "text"]
+    assert ["OpenAI()", "Anthropic()"] == [re.search(r"\w+\(\)", code)[0] for code in examples]
+    with Upstream(lambda body: Said(answer)) as upstream:
+        for code in examples:
+            assert len(code.splitlines()) <= 10
+            assert answer == ran(code, tmp_path, upstream).strip()
+        (_, _, first), (_, _, second) = upstream.requests
+    assert "<memory>" not in str(first)
+    assert DAY.sub("…", shown.strip()) == DAY.sub("…", second["messages"][-1]["content"])
 
 
 @pytest.mark.parametrize("name", READMES)
-def test_the_list_of_verbs_is_complete(name):
-    """Every verb that the README lists exists, and every verb that exists is listed."""
-    section = re.split(r"^## ", (ROOT / name).read_text(encoding="utf-8"), flags=re.MULTILINE)[3]
-    lists = [span for span in re.findall(r"`([^`]+)`", section) if "·" in span]
-    listed = {verb for span in lists for verb in re.findall(r"[a-z_]+", span)}
-    verbs = {verb for face in (Memory, Conversation) for verb in dir(face) if not verb.startswith("_")}
-    # What makes a handle, and what is no verb.
-    assert {"conversation", "open", "id", "scope", "settings"} == verbs - listed
-    assert set() == listed - verbs
+def test_lines_are_short(name):
+    """Whoever reads the file itself, in an editor or a diff, reads prose and not walls."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    assert [] == [line for line in text.splitlines() if len(line) > MAX_COLUMNS and not line.startswith("|")]
 
 
 @pytest.mark.parametrize("name", READMES)
 def test_links_lead_somewhere(name):
-    """Every relative link of a README is a file in the repository."""
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / name).read_text(encoding="utf-8")):
-        assert (ROOT / target).exists(), target
+    """Every relative link and picture of a README is a file in the repository."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)|(?:src|srcset)=\"([^\"]+)\"", text):
+        assert (ROOT / "".join(target)).exists(), target
+
+
+def test_badges_say_what_is_so():
+    """The Python versions, the licence and the type checking of pyproject.toml."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    said = {
+        name: (ROOT / "docs" / "images" / f"badge-{name}.svg").read_text(encoding="utf-8")
+        for name in ("python", "licence", "types", "telemetry")
+    }
+    assert f"{project['project']['requires-python'].removeprefix('>=')}+" in said["python"]
+    assert project["project"]["license"] in said["licence"]
+    assert "src" in project["tool"]["pyright"]["strict"]
+    assert "pyright strict" in said["types"]
+    assert "none" in said["telemetry"]

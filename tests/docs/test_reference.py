@@ -9,7 +9,7 @@ import pytest
 import typer
 from fastapi.routing import iter_route_contexts
 
-from pagefile import Settings
+from pagefile import Conversation, Memory, Settings
 from pagefile.cli.app import app as commands
 from pagefile.engine.metrics import METRICS
 from pagefile.errors import PagefileError
@@ -120,8 +120,8 @@ def test_every_route():
 
 
 def test_every_public_name(reference):
-    """What `__all__` of a public module names is on the page, and every module with one is public or has a reason not to be."""
-    page = written("python")
+    """What `__all__` of a public module names is on one of the pages, and every module with one is public or has a reason not to be."""
+    page = "".join(map(written, reference.PYTHON))
     for module in reference.MODULES:
         for name in reference.public_names(module):
             assert f"::: {module}.{name}\n" in page or f"`{name}`" in page, (module, name)
@@ -134,10 +134,24 @@ def test_every_public_name(reference):
     assert {
         "brought",
         "claude_code",
-        "fail_open",
+        "door",
+        "item_lists",
         "memory_dumps",
         "projects",
-        "recorder",
+        "searches",
         "shortening",
         "transcripts",
     } == {Path(path).stem for path in modules} - known
+
+
+def test_every_verb(reference):
+    """Each verb of a memory and of a conversation is in exactly one group."""
+    listed = [name for group in reference.NOTES["verbs"].values() for name in group.split()]
+    faces = {"chat": Conversation, "memory": Memory}
+    verbs = {
+        f"{owner}.{verb}" for owner, face in faces.items() for verb in dir(face) if not verb.startswith("_")
+    }
+    # What is no verb.
+    assert {"chat.id", "chat.scope", "memory.settings"} == verbs - set(listed)
+    assert sorted(set(listed)) == sorted(listed)
+    assert set() == set(listed) - verbs

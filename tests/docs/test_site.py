@@ -2,15 +2,14 @@
 
 import os
 import re
-import subprocess
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from .pages import DOCS, ROOT, pages
+from .pages import DOCS, pages
+from .site import built_into
 
 #: What a browser fetches by itself, by tag; what a person may click on is another matter.
 FETCHED = {
@@ -26,18 +25,7 @@ FETCHED = {
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Path:
-    """What `make docs` builds."""
-    folder = tmp_path_factory.mktemp("site")
-    built = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)],
-        cwd=ROOT,
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert built.returncode == 0, built.stdout + built.stderr
-    return folder
+    return built_into(tmp_path_factory.mktemp("site"))
 
 
 class Fetches(HTMLParser):
@@ -142,3 +130,13 @@ def test_a_fetch_from_elsewhere_is_noticed():
     """The test above can fail."""
     html = '<script src="https://cdn.example/x.js"></script><a href="https://example.org">x</a><link rel="icon" href="//x/y">'
     assert ["https://cdn.example/x.js", "//x/y"] == fetches(html)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_the_search_works_from_the_disk(site: Path):
+    """Its index is a script that a page may load, and the frame that does the work of a worker comes with the site."""
+    assert (site / "search" / "search_index.js").read_text(encoding="utf-8").startswith("var __index = {")
+    for page in (site / "index.html", site / "howto" / "mcp.html"):
+        scripts = [name for name in fetches(page.read_text(encoding="utf-8")) if "iframe-worker" in name]
+        assert [True] == [(page.parent / name).is_file() for name in scripts]

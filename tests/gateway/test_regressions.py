@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
+from pagefile.edge.fail_open import FailOpen
 from pagefile.gateway.conversations import Conversations
-from pagefile.integrations.fail_open import FailOpen
 from pagefile.settings import ArchiveSettings
 from pagefile.standalone.memory_tools import ToolCaller
 from tests.acceptance.http_server import listening

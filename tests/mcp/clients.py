@@ -8,7 +8,7 @@ from mcp.client.session import ClientSession
 from mcp.shared.memory import create_client_server_memory_streams
 
 from pagefile import Memory
-from pagefile.integrations.fail_open import FailOpen
+from pagefile.edge.fail_open import FailOpen
 from pagefile.mcp.calling import Caller
 from pagefile.mcp.proxy import Proxy
 from pagefile.mcp.server import MemoryServer

@@ -102,6 +102,42 @@ async def test_a_key_is_required_where_keys_are_required():
         assert 403 == (await named.send("initialize", BEGIN)).status_code
 
 
+async def test_settings_of_a_project_work_with_every_kind_of_key():
+    """`pagefile wrap` writes the project and, from the environment, the key: that of a user, of a tenant, or none."""
+    project = {"x-pagefile-project": "project:/src/app"}
+
+    async def found_in(http, headers):
+        client = await McpClient(http, headers).begin()
+        return json.dumps(await client.call("recall", query="port of the database"))
+
+    async with serving() as (_app, http):
+        own = await McpClient(http, {**project, "x-pagefile-key": ""}).begin()
+        await own.call("record", user="The database listens on port 5544.")
+        assert "5544" in await found_in(http, project)
+        assert "5544" in await found_in(http, {"x-pagefile-user": "project:/src/app"})
+        assert "5544" not in await found_in(http, {})
+    async with serving(require_keys=True) as (app, http):
+        tenant, ada = await key_for(app, "clinic"), await key_for(app, "clinic", "ada")
+        await (await McpClient(http, {**project, **ada}).begin()).call(
+            "record", user="Port 7788 is the database's."
+        )
+        assert "7788" in await found_in(http, ada)
+        assert "7788" not in await found_in(http, {**project, **tenant})
+        empty = await McpClient(http, {**project, "x-pagefile-key": ""}).send("initialize", BEGIN)
+        assert 401 == empty.status_code
+
+
+async def test_calls_are_counted_by_tool_and_outcome():
+    async with serving() as (_app, http):
+        client = await McpClient(http).begin()
+        await client.call("record", user="My cat is called Miso.")
+        await client.call("load_tool_history", uuid="nothing like a uuid")
+        measured = (await http.get("/metrics")).text
+    assert 'pagefile_mcp_calls_total{outcome="answered",tool="record"} 1.0' in measured
+    assert 'pagefile_mcp_calls_total{outcome="refused",tool="load_tool_history"} 1.0' in measured
+    assert 'pagefile_mcp_seconds_count{tool="record"} 1.0' in measured
+
+
 async def test_a_session_is_of_the_key_that_opened_it():
     async with serving(require_keys=True) as (app, http):
         ada = await McpClient(http, await key_for(app, "clinic", "ada")).begin()

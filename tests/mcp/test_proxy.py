@@ -14,8 +14,8 @@ from mcp.shared.memory import create_client_server_memory_streams
 from mcp.shared.message import SessionMessage
 
 from pagefile import Memory
+from pagefile.edge.fail_open import FailOpen
 from pagefile.errors import StoreUnavailableError
-from pagefile.integrations.fail_open import FailOpen
 from pagefile.mcp.calling import Caller
 from pagefile.mcp.paging import Pager
 from pagefile.mcp.proxy import Proxy

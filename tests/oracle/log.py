@@ -1,6 +1,6 @@
 """The turn log as lists in memory, written and read."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Unpack, cast
@@ -13,12 +13,14 @@ from pagefile.ports import (
     Extend,
     LogReader,
     LogView,
+    MatchQuery,
     Neighbourhood,
     ResetDraft,
     SinceRequest,
     TurnChange,
     TurnDraft,
     TurnLog,
+    TurnPlace,
     TurnRef,
     TurnSource,
     ViewRequest,
@@ -230,6 +232,26 @@ class OracleReader(Port, LogReader, TurnSource):
         seen.sort(key=lambda head: head.updated, reverse=True)
         return behind(seen, lambda head: head.scope.conversation, query.after)[: query.limit]
 
+    async def matching(self, query: MatchQuery) -> list[TurnRef]:
+        found: list[TurnRef] = []
+        seen = {rules.conversation_of(one.scope): one for one in self._tables.seen(Scope(query.tenant))}
+        for name in sorted(set(query.conversations) & set(seen)):
+            turns = [
+                one
+                for one in seen[name].ended
+                if isinstance(one, Turn) and one.counts and _matches(one, query)
+            ]
+            found += [TurnRef(name, turn.seq or 0) for turn in reversed(turns)]
+        return found
+
+    async def located(self, scope: Scope, turn_ids: Sequence[str]) -> Mapping[str, TurnPlace]:
+        found: dict[str, TurnPlace] = {}
+        for one in sorted(self._tables.seen(scope), key=lambda one: one.head(0).created):
+            for turn in one.entries():
+                if isinstance(turn, Turn) and turn.id in turn_ids:
+                    found.setdefault(turn.id, TurnPlace(one.scope, turn.seq))
+        return found
+
     async def since(self, request: SinceRequest) -> list[Turn]:
         seen = {rules.conversation_of(found.scope): found for found in self._tables.seen(request.scope)}
         turns = [turn for name in sorted(seen) for turn in seen[name].done(request.known.get(name, 0))]
@@ -246,6 +268,17 @@ class OracleReader(Port, LogReader, TurnSource):
                 after = turns[place + 1] if place + 1 < len(turns) else None
                 found.append(Neighbourhood(turns[place], before, after))
         return found
+
+
+def _matches(turn: Turn, query: MatchQuery) -> bool:
+    said = " ".join([turn.text, *(f"{step.tool} {step.input} {step.result}" for step in turn.steps)]).lower()
+    return (
+        query.after_seq < (turn.seq or 0) < query.before_seq
+        and all(word.lower() in said for word in query.words)
+        and (query.tool is None or any(step.tool == query.tool for step in turn.steps))
+        and (query.since is None or turn.at >= query.since)
+        and (query.until is None or turn.at < query.until)
+    )
 
 
 def _asked_for(entry: Entry, query: EntryQuery) -> bool:

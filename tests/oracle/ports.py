@@ -6,6 +6,7 @@ from datetime import datetime
 
 from pagefile.ports import (
     Behind,
+    CallSize,
     FactStore,
     SessionStore,
     SinceRequest,
@@ -40,6 +41,10 @@ class OracleCalls(Port, WindowLog):
             call for call in reversed(self._tables.calls.values()) if rules.lists(scope, rules.made_for(call))
         ]
         return behind(newest, lambda call: call.id, after)[:limit]
+
+    async def sizes(self, scope: Scope, *, limit: int = 100) -> Sequence[CallSize]:
+        newest = await self.list(scope, limit=limit)
+        return [CallSize(one.id, rules.made_for(one), one.at, one.tokens, one.ratio) for one in newest]
 
     async def get(self, scope: Scope, call_id: str) -> WindowRecord:
         call = self._tables.calls.get((scope.tenant, call_id))

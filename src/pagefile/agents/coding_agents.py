@@ -119,6 +119,12 @@ def hook_command(url: str, agent: AgentName, project: Path, deadline: Sequence[s
     return shlex.join([sys.executable, "-I", "-S", _HOOK, url, agent, str(project), *deadline])
 
 
+def _mcp_server(project: Path, url: str, *, key: str) -> dict[str, Any]:
+    """The MCP server of the service. `key` is how the agent's settings name an environment variable: no file holds the key itself."""
+    headers = {"X-Pagefile-Project": project_user(project), "X-Pagefile-Key": key}
+    return {"url": f"{url.rstrip('/')}/mcp", "headers": headers}
+
+
 # -- Claude Code ------------------------------------------------------------------------------------------------------
 
 #: Raised, because Claude Code would otherwise cut long output, or move it to a file, before a hook sees it.
@@ -139,11 +145,7 @@ def _claude_changes(agent: CodingAgent, project: Path, url: str, deadline: Seque
         allowed = [*_list_at(found, _ALLOWED, own)]
         return {**found, _ALLOWED: allowed if SERVER in allowed else [*allowed, SERVER]}
 
-    server = {
-        "type": "http",
-        "url": f"{url.rstrip('/')}/mcp",
-        "headers": {"X-Pagefile-User": project_user(project)},
-    }
+    server = {"type": "http", **_mcp_server(project, url, key="${PAGEFILE_KEY:-}")}
     return [
         json_change(own, settings),
         json_change(shared, lambda found: with_entry(found, ("mcpServers", SERVER), server, shared)),
@@ -223,11 +225,7 @@ def _opencode_changes(agent: CodingAgent, project: Path, url: str, deadline: Seq
     own, shared = text_change(_opencode_plugin(project), plugin), project / "opencode.json"
     if own.before is not None and own.before.partition("\n")[0] != plugin.partition("\n")[0]:
         refused(own.path, "plug-in")
-    server = {
-        "type": "remote",
-        "url": f"{url.rstrip('/')}/mcp",
-        "headers": {"X-Pagefile-User": project_user(project)},
-    }
+    server = {"type": "remote", **_mcp_server(project, url, key="{env:PAGEFILE_KEY}")}
     return [
         own,
         json_change(shared, lambda found: with_entry(found, ("mcp", SERVER), server, shared)),

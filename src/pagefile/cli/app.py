@@ -12,9 +12,9 @@ from typing import Annotated, Any
 
 import typer
 from rich.text import Text
-from typer.core import TyperGroup
 
 from pagefile.cli import INTERRUPTED
+from pagefile.cli.commands import Command, Group, Listed
 from pagefile.cli.options import ConfigFile, Db, Place
 from pagefile.cli.output import complain, err
 from pagefile.errors import NotFoundError, PagefileError
@@ -22,49 +22,78 @@ from pagefile.errors import NotFoundError, PagefileError
 FAILED = 1
 NOT_THERE = 3
 
-#: The module of each command, imported only when the command or its help is requested.
-COMMANDS = {
-    "serve": "serve:serve",
-    "gateway": "serve:gateway",
-    "quickstart": "quickstart:quickstart",
-    "worker": "serve:worker",
-    "record": "conversations:record",
-    "show": "conversations:show",
-    "context": "windows:context",
-    "calls": "windows:calls",
-    "explain": "windows:explain",
-    "replay": "windows:replay",
-    "recall": "conversations:recall",
-    "remember": "facts:remember",
-    "export": "transfer:export",
-    "import": "transfer:import_",
-    "forget": "conversations:forget",
-    "rebuild": "maintenance:rebuild",
-    "verify": "maintenance:verify",
-    "backup": "maintenance:backup",
-    "upgrade": "maintenance:upgrade",
-    "demo": "demo:demo",
-    "doctor": "doctor:doctor",
-    "config": "doctor:config",
-    "facts": "facts:app",
-    "archive": "archive:app",
-    "keys": "keys:app",
-    "mcp": "mcp:app",
-    "wrap": "wrap:wrap",
-    "unwrap": "wrap:unwrap",
-    "bench": "bench:app",
+#: The module of each command, imported only when the command or its help is requested; in the order and under the titles that
+#: `pagefile --help` lists them.
+GROUPS = {
+    "Start": {
+        "serve": "serve:serve",
+        "demo": "demo:demo",
+        "chat": "chat:chat",
+        "gateway": "serve:gateway",
+        "quickstart": "quickstart:quickstart",
+        "mcp": "mcp:app",
+        "wrap": "wrap:wrap",
+        "unwrap": "wrap:unwrap",
+    },
+    "Look": {
+        "show": "conversations:show",
+        "tail": "tail:tail",
+        "recall": "conversations:recall",
+        "facts": "facts:app",
+        "archive": "archive:app",
+        "context": "windows:context",
+        "calls": "windows:calls",
+        "explain": "windows:explain",
+        "replay": "windows:replay",
+    },
+    "Write and erase": {
+        "record": "conversations:record",
+        "remember": "facts:remember",
+        "import": "transfer:import_",
+        "export": "transfer:export",
+        "forget": "conversations:forget",
+    },
+    "Operate": {
+        "doctor": "doctor:doctor",
+        "config": "doctor:config",
+        "keys": "keys:app",
+        "worker": "serve:worker",
+        "audit": "audit:audit",
+        "backup": "maintenance:backup",
+        "verify": "maintenance:verify",
+        "rebuild": "maintenance:rebuild",
+        "upgrade": "maintenance:upgrade",
+        "bench": "bench:app",
+    },
 }
+COMMANDS = {name: place for group in GROUPS.values() for name, place in group.items()}
 
 
-class _Commands(TyperGroup):
+class _Commands(Group):
     """Imports a command on demand, and shows an error as a line, never as a traceback."""
+
+    #: Whether only names and summaries are wanted.
+    _listing = False
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         place = COMMANDS.get(cmd_name)
-        return None if place is None else _imported(cmd_name, place)
+        if place is None:
+            return None
+        if self._listing:
+            return Listed(
+                cmd_name, place, next(title for title, group in GROUPS.items() if cmd_name in group)
+            )
+        return _imported(cmd_name, place)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        self._listing = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self._listing = False
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -84,7 +113,7 @@ def _imported(name: str, place: str) -> Any:
     if not isinstance(found, typer.Typer):
         # A traceback with the values of variables would print user content.
         alone = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-        alone.command(name)(found)
+        alone.command(name, cls=Command)(found)
         found = alone
     command: Any = typer.main.get_command(found)
     command.name = name
@@ -115,7 +144,13 @@ def pagefile(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Virtual memory for LLM agents: everything stays on disk, every model call gets the window that fits."""
+    """Virtual memory for LLM agents: everything stays on disk, every model call gets the window that fits.
+
+    Examples:
+        pagefile demo && pagefile serve
+        pagefile chat notes
+        pagefile COMMAND --help
+    """
     ctx.obj = Place(db, config_file)
 
 

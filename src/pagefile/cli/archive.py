@@ -25,7 +25,9 @@ _BESIDE = 44
 #: Characters of a passage that are shown of a hit.
 _FOUND = 240
 
-app = group("List, read, search, pin and purge archived tool results.")
+app = group(
+    'List, read, search, pin and purge archived tool results.\n\nExamples:\npagefile archive ls\npagefile archive search "valve leaks" --user ada'
+)
 
 Uuid = Annotated[str, Argument(help="The page, as its placeholder names it.")]
 User = Annotated[str | None, of_user(help="Only pages of this user.")]
@@ -53,7 +55,12 @@ async def _every_page(
 def list_pages(
     cli: Invocation, *, user_id: User = None, conversation: InConversation = None, limit: Newest = 20
 ) -> None:
-    """List the archived pages, newest first, and what they take on disk."""
+    """List the archived pages, newest first, and what they take on disk.
+
+    Examples:
+        pagefile archive ls
+        pagefile archive ls --user ada --limit 100
+    """
     newest: list[Page] = []
     totals = Counter(pages=0, chars=0, tokens=0, stored_bytes=0, pinned=0, purged=0)
 
@@ -118,7 +125,12 @@ def show(
     limit: Annotated[int | None, Option(min=1, help="Print at most this many characters.")] = None,
     full: Annotated[bool, Option("--full", help="Print the whole text.")] = False,
 ) -> None:
-    """Show a page: where it came from, what is in it; its text when asked for."""
+    """Show a page: where it came from, what is in it; its text when asked for.
+
+    Examples:
+        pagefile archive show 50b78a95-0b1e-4c2f-9a57-2f1d0c9e7b11
+        pagefile archive show 50b78a95-0b1e-4c2f-9a57-2f1d0c9e7b11 --query valve
+    """
     in_part = (query, offset, limit) != (None, None, None)
     if full and in_part:
         raise BadParameter("--full prints the whole text: leave out --query, --offset and --limit")
@@ -179,8 +191,13 @@ def search(
     limit: Limit = 5,
     full: Full = False,
 ) -> None:
-    """Find archived pages, best first, each with its best passage and its position."""
-    check_search(query, conversation, user_id, "--user-id ID or --conversation ID")
+    """Find archived pages, best first, each with its best passage and its position.
+
+    Examples:
+        pagefile archive search "valve leaks" --user ada
+        pagefile archive search "valve leaks" -c support-42 --full
+    """
+    check_search(query, conversation, user_id, "--user ID or --conversation ID")
 
     async def work(memory: Memory) -> list[PageHit]:
         if conversation is None:
@@ -226,7 +243,12 @@ def purge(
     conversation: InConversation = None,
     yes: Yes = False,
 ) -> None:
-    """Remove the texts of archived pages; what they were stays as a tombstone, pinned pages stay whole."""
+    """Remove the texts of archived pages; what they were stays as a tombstone, pinned pages stay whole.
+
+    Examples:
+        pagefile archive purge --older-than 30d
+        pagefile archive purge --max-bytes 100MB --user ada --yes
+    """
     if not uuids and older_than is None and max_bytes is None:
         raise BadParameter("say what to purge: --uuid, --older-than or --max-bytes")
     named = cli.run(lambda memory: _checked(cli, memory, uuids or ()))
@@ -274,14 +296,22 @@ async def _purged(cli: Invocation, memory: Memory, wanted: dict[str, Any]) -> tu
 
 @command(app)
 def pin(cli: Invocation, uuid: Uuid) -> None:
-    """Keep a page in every window of its conversation and out of every purge."""
+    """Keep a page in every window of its conversation and out of every purge.
+
+    Examples:
+        pagefile archive pin 50b78a95-0b1e-4c2f-9a57-2f1d0c9e7b11
+    """
     page = _with_pin(cli, uuid, pinned=True)
     cli.answer(page, f"Pinned {page.uuid}: it stays in the window and is never purged.")
 
 
 @command(app)
 def unpin(cli: Invocation, uuid: Uuid) -> None:
-    """Treat a page like any other again."""
+    """Treat a page like any other again.
+
+    Examples:
+        pagefile archive unpin 50b78a95-0b1e-4c2f-9a57-2f1d0c9e7b11
+    """
     page = _with_pin(cli, uuid, pinned=False)
     cli.answer(page, f"Unpinned {page.uuid}.")
 

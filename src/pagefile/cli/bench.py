@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
+from pagefile.cli.commands import Group
 from pagefile.errors import SettingsError
 
 #: The repository's root, if this is an editable install of it.
 _ROOT = Path(__file__).parents[3]
 
 
-class _Benchmarks(TyperGroup):
+class _Benchmarks(Group):
     """The commands of `benchmarks/cli.py`, imported on demand."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -24,7 +24,7 @@ class _Benchmarks(TyperGroup):
         return _found().get_command(ctx, cmd_name)
 
 
-def _found() -> TyperGroup:
+def _found() -> Group:
     if not (_ROOT / "benchmarks" / "cli.py").is_file():
         raise SettingsError(
             "The benchmarks are not part of the installed package: clone the repository and run `make setup` "
@@ -41,4 +41,8 @@ app = typer.Typer(cls=_Benchmarks, no_args_is_help=True, add_completion=False)
 
 @app.callback()
 def bench() -> None:
-    """Measure Pagefile on this machine; from a checkout of its repository."""
+    """Measure Pagefile on this machine; from a checkout of its repository.
+
+    Examples:
+        pagefile bench core
+    """

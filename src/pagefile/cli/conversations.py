@@ -9,7 +9,7 @@ from typer import Argument, BadParameter, Option
 
 from pagefile.cli.invocation import Invocation, check_search, command, confirm
 from pagefile.cli.measures import plural
-from pagefile.cli.options import Full, Limit, Newest, Query, UserId, Yes, at_time, in_conversation
+from pagefile.cli.options import Full, Limit, Newest, Query, UserId, Yes, at_time, in_conversation, of_user
 from pagefile.cli.output import Cell, clipped, say, shortened, show_counts, show_records, show_table
 from pagefile.engine import Memory
 from pagefile.engine.arguments import check_erased
@@ -25,7 +25,8 @@ def record(
     *,
     user: Annotated[str | None, Option(help="What the user said.")] = None,
     assistant: Annotated[str | None, Option(help="What the assistant answered.")] = None,
-    user_id: UserId = None,
+    # `--user` is what the user said.
+    user_id: Annotated[str | None, Option("--user-id", help="The user it belongs to.")] = None,
     turn_id: Annotated[
         str | None, Option("--id", help="The turn's id: writing it again changes nothing.")
     ] = None,
@@ -33,7 +34,12 @@ def record(
         datetime | None, at_time(help="When it was said, now unless given (UTC unless it says otherwise).")
     ] = None,
 ) -> None:
-    """Write one turn; when this returns, it is on disk."""
+    """Write one turn; when this returns, it is on disk.
+
+    Examples:
+        pagefile record support-42 --user "Where is it?" --assistant "On its way."
+        pagefile record support-42 --user-id ada --id mail-17 --user "Thanks!"
+    """
 
     async def work(memory: Memory) -> Turn:
         chat = await cli.chat(memory, conversation, user_id, must_exist=False)
@@ -53,7 +59,13 @@ def show(
     limit: Newest = 20,
     full: Full = False,
 ) -> None:
-    """List the conversations, or show one: its turns and its checkpoints."""
+    """List the conversations, or show one: its turns and its checkpoints.
+
+    Examples:
+        pagefile show
+        pagefile show support-42 --limit 5 --full
+        pagefile show --user ada --json
+    """
     if conversation is None:
         _list(cli, user_id, limit)
         return
@@ -129,13 +141,18 @@ def recall(
     query: Query,
     *,
     conversation: Annotated[str | None, in_conversation(help="Search one conversation.")] = None,
-    user_id: Annotated[str | None, Option(help="Search all conversations of a user.")] = None,
+    user_id: Annotated[str | None, of_user(help="Search all conversations of a user.")] = None,
     limit: Limit = 10,
     scores: Annotated[bool, Option("--scores", help="Show the parts of each score.")] = False,
     full: Full = False,
 ) -> None:
-    """Find past turns, best first, with the score of each."""
-    check_search(query, conversation, user_id, "--conversation ID or --user-id ID")
+    """Find past turns, best first, with the score of each.
+
+    Examples:
+        pagefile recall "which port does the database use" --user ada
+        pagefile recall refund -c support-42 --scores
+    """
+    check_search(query, conversation, user_id, "--user ID or --conversation ID")
 
     async def work(memory: Memory) -> list[Hit]:
         # This process may be the first to see what others wrote: a short wait lets it be found by meaning too.
@@ -172,18 +189,24 @@ def forget(
     cli: Invocation,
     conversation: Annotated[str | None, Argument(help="A conversation.")] = None,
     *,
-    user_id: Annotated[str | None, Option(help="A user: all conversations, facts and pages.")] = None,
+    user_id: Annotated[str | None, of_user(help="A user: all conversations, facts and pages.")] = None,
     tenant: Annotated[str | None, Option(help="A tenant; on its own, everything in it.")] = None,
     turn: Annotated[str | None, Option(help="Only this turn of the conversation, by its id.")] = None,
     page: Annotated[str | None, Option(help="Only this archived page, by its uuid.")] = None,
     scrub: Annotated[bool, Option(help="Rewrite the database's files too: takes a while.")] = False,
     yes: Yes = False,
 ) -> None:
-    """Erase a conversation, a user or a whole tenant, or one turn or page alone, for good."""
+    """Erase a conversation, a user or a whole tenant, or one turn or page alone, for good.
+
+    Examples:
+        pagefile forget support-42
+        pagefile forget --user ada --yes
+        pagefile forget support-42 --turn mail-17
+    """
     named = {"turn": turn, "page": page, "conversation": conversation, "user": user_id, "tenant": tenant}
     what = " of ".join(f"{kind} {name!r}" for kind, name in named.items() if name is not None)
     if not what:
-        raise BadParameter("say what to forget: a conversation, --user-id, --page or --tenant")
+        raise BadParameter("say what to forget: a conversation, --user, --page or --tenant")
     try:
         uuid = check_erased(user_id, conversation, tenant, turn_id=turn, page=page)
     except PagefileError as error:

@@ -24,6 +24,10 @@ def demo(
     """Fill the database with long conversations to look at: a shop, a clinic (中文), research, code, travel.
 
     Their ids begin with `demo-`; nothing else in the database is touched, and a second run adds nothing.
+
+    Examples:
+        pagefile demo
+        pagefile demo --remove
     """
     if remove:
         counts = cli.run(remove_demo)

@@ -42,7 +42,12 @@ class Check:
 
 @command(tenant=False)
 def doctor(cli: Invocation) -> None:
-    """Check the installation, the settings and the database; exit code 1 when something is broken."""
+    """Check the installation, the settings and the database; exit code 1 when something is broken.
+
+    Examples:
+        pagefile doctor
+        pagefile doctor --db postgresql://pagefile@db/pagefile --json
+    """
     checks = [
         Check("pagefile", "ok", metadata.version("pagefile")),
         Check("Python", "ok", platform.python_version()),
@@ -72,14 +77,19 @@ def _show(checks: list[Check], broken: int) -> None:
 
 @command(tenant=False)
 def config(cli: Invocation) -> None:
-    """Print the effective settings and where each came from; passwords are left out."""
+    """Print the effective settings and where each came from; passwords are left out.
+
+    Examples:
+        pagefile config
+        PAGEFILE_WINDOW_TOKENS=8000 pagefile config
+    """
     found = cli.loaded(patient=False)
     values = {name: shown(value, name) for name, value in found.values().items()}
     file = None if found.file is None else str(found.file)
     rows = {name: {"value": value, "from": found.origins[name]} for name, value in values.items()}
 
     def shown_rows() -> None:
-        say(f"Settings file: {file or 'none'}\n")
+        say(f"Settings file: {file or 'none'}{'' if file else f'. {found.said}'}\n")
         written = [(name, _as_setting(value), found.origins[name]) for name, value in values.items()]
         show_table(("setting", "~value", "from"), written)
 
@@ -88,6 +98,8 @@ def config(cli: Invocation) -> None:
 
 def _as_setting(value: object) -> str:
     """A value as it would be written in a settings file."""
+    if value is None:
+        return "–"
     return str(value).lower() if isinstance(value, bool) else visible(str(value))
 
 
@@ -102,7 +114,7 @@ def _in_force(cli: Invocation) -> Iterator[Check]:
         return
     changed = ", ".join(name for name, origin in found.origins.items() if origin != DEFAULT)
     said = f"set are {changed}" if changed else "all defaults"
-    yield Check("settings", "ok", f"{found.file or 'no file'}; {said}")
+    yield Check("settings", "ok", f"{found.file or 'no settings file here'}; {said}")
     yield _tokenizer(cli.settings)
     yield from _database(cli)
 
@@ -114,7 +126,7 @@ def _tokenizer(settings: Settings) -> Check:
         return Check("tokenizer", "broken", settings.tokenizer, str(error))
     if counter.exact:
         return Check("tokenizer", "ok", f"{counter.name}, exact counts")
-    advice = "For exact counts: pip install rs-bpe" if settings.tokenizer != "estimate" else ""
+    advice = "For exact counts: pip install bpe-openai" if settings.tokenizer != "estimate" else ""
     return Check("tokenizer", "note", f"{counter.name}, counts are estimates", advice)
 
 
@@ -209,10 +221,12 @@ def _described(place: str, store: Mapping[str, object]) -> Check:
 def _extras() -> Iterator[Check]:
     """Every extra in the package's own metadata, so that none can be forgotten here."""
     parts: dict[str, list[str]] = {}
+    needs: dict[str, str] = {}
     for requirement in metadata.requires("pagefile") or []:
         match = re.match(r"([\w.-]+).*extra == ['\"]([\w-]+)['\"]", requirement)
         if match and match[1] != "pagefile" and match[2] != "all":
             parts.setdefault(match[2], []).append(match[1])
+            needs[match[1]] = requirement
     for extra, names in sorted(parts.items()):
         found: list[str] = []
         missing: list[str] = []
@@ -222,7 +236,13 @@ def _extras() -> Iterator[Check]:
             except metadata.PackageNotFoundError:
                 missing.append(name)
         if missing:
-            advice = f"To install it: pip install 'pagefile[{extra}]'"
+            # The packages themselves: whatever Pagefile was installed from, an index has them.
+            advice = f"To install it: pip install {' '.join(repr(_plain(needs[name])) for name in missing)}"
             yield Check(f"{_EXTRA}{extra}", "note", f"not installed ({', '.join(missing)})", advice)
         else:
             yield Check(f"{_EXTRA}{extra}", "ok", ", ".join(found))
+
+
+def _plain(requirement: str) -> str:
+    """A requirement without the extra that it is for: `asyncpg>=0.30`."""
+    return requirement.partition(";")[0].strip()

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer import Argument, Option
-from typer.core import TyperGroup
+from typer import Argument, BadParameter, Option
 
+from pagefile.cli.commands import Group
 from pagefile.cli.invocation import Invocation, command, group
 from pagefile.cli.measures import LEAST_CHARS, telling_chars
-from pagefile.cli.options import at_time
+from pagefile.cli.options import at_time, of_user
 from pagefile.cli.output import clipped, visible
 from pagefile.engine import Memory
 from pagefile.errors import NotFoundError, SettingsError
@@ -23,7 +23,7 @@ _TOLD = {
 }
 
 
-class _ListsByDefault(TyperGroup):
+class _ListsByDefault(Group):
     """`pagefile facts USER` is `pagefile facts list USER`."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # pyright: ignore[reportIncompatibleMethodOverride] - typer hands its own context on
@@ -33,11 +33,12 @@ class _ListsByDefault(TyperGroup):
 
 
 app = group(
-    "List what is held about a user (`facts USER`), how it changed; undo, retract, correct, import.",
+    "List what is known about a user, and how it changed; undo, retract, correct, import.\n\nExamples:\npagefile facts ada\npagefile facts retract 3f2a91bc",
     _ListsByDefault,
 )
 
-User = Annotated[str, Argument(help="The user.")]
+User = Annotated[str | None, Argument(metavar="[USER]", help="The user, or --user.")]
+NamedUser = Annotated[str | None, of_user(help="The user.")]
 
 
 @command()
@@ -45,7 +46,7 @@ def remember(
     cli: Invocation,
     text: Annotated[str, Argument(help="The statement.")],
     *,
-    user_id: Annotated[str, Option(help="The user it is about.")],
+    user_id: Annotated[str, of_user(help="The user it is about.")],
     category: Annotated[
         str | None, Option(help="Such as preference or correction; corrections have a budget of their own.")
     ] = None,
@@ -56,7 +57,12 @@ def remember(
     project: Annotated[str | None, Option(help="Only conversations of this project are shown it.")] = None,
     agent: Annotated[str | None, Option(help="Only conversations of this agent are shown it.")] = None,
 ) -> None:
-    """Store a lasting statement about a user."""
+    """Store a lasting statement about a user.
+
+    Examples:
+        pagefile remember "Allergic to penicillin." --user ada
+        pagefile remember "Lives in Oslo." --user ada --attribute residence
+    """
     about: dict[str, Any] = {"category": category, "attribute": attribute, "confidence": confidence}
     about |= {"project": project, "agent": agent}
     fact = cli.run(
@@ -69,14 +75,21 @@ def remember(
 @command(app, "list")
 def list_facts(
     cli: Invocation,
-    user_id: User,
+    user: User = None,
     *,
+    user_id: NamedUser = None,
     as_of: Annotated[
-        datetime | None, at_time(help="What was held at this time (UTC unless it says otherwise).")
+        datetime | None, at_time(help="What was known at this time (UTC unless it says otherwise).")
     ] = None,
     history: Annotated[bool, Option("--history", help="Superseded and retracted ones too.")] = False,
 ) -> None:
-    """List what is held about a user, oldest first."""
+    """List what is known about a user, oldest first.
+
+    Examples:
+        pagefile facts ada
+        pagefile facts --user ada --as-of 2026-01-31 --history
+    """
+    user_id = _named(user, user_id)
     found = cli.run(lambda memory: memory.facts(user_id, cli.tenant, as_of=as_of, history=history))
     chars = telling_chars([fact.id for fact in found])
     cli.list(
@@ -89,8 +102,15 @@ def list_facts(
             ">sure": lambda fact: f"{fact.confidence:.2f}",
             "fact": lambda fact: visible(fact.text),
         },
-        missing=f"Nothing is held about {user_id!r}: `pagefile remember` writes a fact.",
+        missing=f"Nothing is known about {user_id!r}: `pagefile remember` writes a fact.",
     )
+
+
+def _named(user: str | None, user_id: str | None) -> str:
+    """The user, named before or behind the options."""
+    if (user is None) == (user_id is None):
+        raise BadParameter("name one user: `pagefile facts USER`, or --user USER")
+    return user or user_id or ""
 
 
 def _ended(fact: Fact) -> datetime | str:
@@ -98,8 +118,13 @@ def _ended(fact: Fact) -> datetime | str:
 
 
 @command(app, "revisions")
-def list_revisions(cli: Invocation, user_id: User) -> None:
-    """List every change of what is held about a user, oldest first; `undo` takes one back."""
+def list_revisions(cli: Invocation, user: User = None, *, user_id: NamedUser = None) -> None:
+    """List every change of what is known about a user, oldest first; `undo` takes one back.
+
+    Examples:
+        pagefile facts revisions ada
+    """
+    user_id = _named(user, user_id)
     cli.list(
         cli.run(lambda memory: memory.fact_revisions(user_id, cli.tenant)),
         {
@@ -115,11 +140,16 @@ def list_revisions(cli: Invocation, user_id: User) -> None:
 @command(app)
 def undo(
     cli: Invocation,
-    user_id: User,
+    user: Annotated[str, Argument(help="The user.")],
     revision: Annotated[int | None, Argument(min=1, help="Which change; else the newest.")] = None,
 ) -> None:
-    """Take back a change of what is held about a user; that can be undone too."""
-    done = cli.run(lambda memory: memory.undo(user_id, revision, tenant=cli.tenant))
+    """Take back a change of what is known about a user; that can be undone too.
+
+    Examples:
+        pagefile facts undo ada
+        pagefile facts undo ada 7
+    """
+    done = cli.run(lambda memory: memory.undo(user, revision, tenant=cli.tenant))
     cli.answer(done, f"Undone as revision {done.number}: {_changed(done)}")
 
 
@@ -130,7 +160,11 @@ def retract(
         str, Argument(help="A fact, or the beginning of its id; `pagefile facts list USER` lists them.")
     ],
 ) -> None:
-    """Retract a fact; it stays on record as retracted."""
+    """Retract a fact; it stays on record as retracted.
+
+    Examples:
+        pagefile facts retract 3f2a91bc
+    """
 
     async def work(memory: Memory) -> Fact:
         return await memory.retract(await _full_id(memory, fact_id, cli.scope), tenant=cli.tenant)
@@ -147,7 +181,11 @@ def correct(
     ],
     text: Annotated[str, Argument(help="What is right.")],
 ) -> None:
-    """Replace what a fact says; the wrong statement stays on record as retracted."""
+    """Replace what a fact says; the wrong statement stays on record as retracted.
+
+    Examples:
+        pagefile facts correct 3f2a91bc "Lives in Bergen."
+    """
 
     async def work(memory: Memory) -> Fact:
         return await memory.correct(await _full_id(memory, fact_id, cli.scope), text, tenant=cli.tenant)
@@ -161,9 +199,13 @@ def import_facts(
     cli: Invocation,
     file: Annotated[Path, Argument(metavar="FILE", help="A deer-flow memory.json.")],
     *,
-    user_id: Annotated[str, Option(help="The user they are about.")],
+    user_id: Annotated[str, of_user(help="The user they are about.")],
 ) -> None:
-    """Import the facts and the profile of a memory.json; a second time changes nothing."""
+    """Import the facts and the profile of a memory.json; a second time changes nothing.
+
+    Examples:
+        pagefile facts import memory.json --user ada
+    """
     counts = cli.run(
         lambda memory: memory.import_facts(file, user_id=user_id, tenant=cli.tenant), must_exist=False
     )

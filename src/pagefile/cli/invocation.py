@@ -14,6 +14,7 @@ import anyio
 import typer
 from typer.core import TyperGroup
 
+from pagefile.cli.commands import Command, Group
 from pagefile.cli.options import AsJson, ConfigFile, Db, Place, Tenant
 from pagefile.cli.output import Cell, say, show_records, visible, warn
 from pagefile.engine import Conversation, Memory
@@ -139,7 +140,7 @@ class Invocation:
         self.answer(found if value is None else value, shown, found=found, missing=missing)
 
 
-def group(about: str, kind: type[TyperGroup] | None = None) -> typer.Typer:
+def group(about: str, kind: type[TyperGroup] = Group) -> typer.Typer:
     return typer.Typer(help=about, cls=kind, no_args_is_help=True, add_completion=False)
 
 
@@ -167,7 +168,7 @@ def command(
         parameters = [context, *(one.replace(kind=keyword) for one in own), *added]
         invoked.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportAttributeAccessIssue] - Typer reads it
         invoked.__annotations__ = {one.name: one.annotation for one in parameters}
-        return invoked if within is None else within.command(name)(invoked)
+        return invoked if within is None else within.command(name, cls=Command)(invoked)
 
     return decorated
 

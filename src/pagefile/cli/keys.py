@@ -1,7 +1,9 @@
 """`keys`: who may use the service, for which tenant and which user."""
 
+import os
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,7 +20,9 @@ from pagefile.stores.key_secrets import new_key
 
 _EXPIRES = Option(min=0.001, max=36_500, metavar="DAYS", help="The key expires after this many days.")
 
-app = group("Make, list, rotate and revoke the keys of the HTTP service.")
+app = group(
+    "Make, list, rotate and revoke the keys of the HTTP service.\n\nExamples:\npagefile keys add laptop\npagefile keys list"
+)
 
 
 @command(app, "add")
@@ -28,12 +32,43 @@ def add(
     *,
     user_id: Annotated[str | None, of_user(help="Only this user's memory, else the whole tenant's.")] = None,
     expires: Annotated[float | None, _EXPIRES] = None,
+    file: Annotated[
+        Path | None,
+        Option(help="Write it to this file, for this user alone to read, instead of printing it."),
+    ] = None,
+    if_none: Annotated[
+        bool, Option("--if-none", help="Only if there is no usable key: for the start of a container.")
+    ] = False,
 ) -> None:
-    """Make a key and print it, this once: only a hash of it is stored."""
+    """Make a key and print it, this once: only a hash of it is stored.
+
+    Examples:
+        pagefile keys add laptop
+        pagefile keys add ada --tenant clinic --user ada --expires 90
+    """
     now = datetime.now(UTC)
     scope = Scope(cli.scope.tenant, user_id)
     key, text = new_key(name, scope, created=now, expires=_end(now, expires))
-    cli.run(lambda memory: memory.engine.store.keys.add(key), must_exist=False)
+
+    async def work(memory: Memory) -> bool:
+        store = memory.engine.store.keys
+        if if_none and any(known.usable_at(now) for known in await store.list()):
+            return False
+        if file is not None and file.exists():
+            raise SettingsError(f"{str(file)!r} is there already: name a new file. No key was made.")
+        await store.add(key)
+        return True
+
+    if not cli.run(work, must_exist=False):
+        cli.answer({"added": False}, "There is a usable key already: none was made.")
+        return
+    if file is not None:
+        _write(file, text)
+        cli.answer(
+            {**_key_json(key), "file": str(file)},
+            f"The key is in {file}. It opens {_whose(key)}{_until(key)}.",
+        )
+        return
     cli.answer(
         {**_key_json(key), "key": text},
         f"{text}\n\nIt opens {_whose(key)}{_until(key)}. Keep it now: it is not shown again. Send it as `Authorization: Bearer …`."
@@ -41,10 +76,33 @@ def add(
     )
 
 
+def _write(file: Path, text: str) -> None:
+    """Write a secret to a new file that nobody else can read, from its first byte on."""
+    try:
+        with open(
+            file, "w", encoding="utf-8", opener=lambda path, flags: os.open(path, flags | os.O_EXCL, 0o600)
+        ) as opened:
+            opened.write(f"{text}\n")
+    except OSError as error:
+        raise SettingsError(
+            f"The key cannot be written to {str(file)!r} ({error.strerror}): revoke it, and name a new file."
+        ) from error
+
+
 @command(app, "list", tenant=False)
 def list_keys(cli: Invocation) -> None:
-    """List the keys, oldest first; never their secrets."""
+    """List the keys, oldest first; never their secrets.
+
+    Examples:
+        pagefile keys list
+    """
     found = cli.run(lambda memory: memory.engine.store.keys.list())
+    if not found:
+        # To have none is the usual state, and no failure.
+        cli.answer(
+            [], "There is no key yet: `pagefile keys add NAME` makes one. On this machine none is needed."
+        )
+        return
     cli.list(
         found,
         {
@@ -54,7 +112,7 @@ def list_keys(cli: Invocation) -> None:
             "~state": _state,
             "last used": lambda key: key.last_used or "never",
         },
-        missing="There is no key yet: `pagefile keys add NAME` makes one.",
+        missing="",
         value=[_key_json(key) for key in found],
     )
 
@@ -81,7 +139,11 @@ def rotate(
     ] = "1d",  # pyright: ignore[reportArgumentType] - Typer parses the default like a given value
     expires: Annotated[float | None, _EXPIRES] = None,
 ) -> None:
-    """Replace a key with a new one and print it, this once. The old one works until the overlap is over."""
+    """Replace a key with a new one and print it, this once. The old one works until the overlap is over.
+
+    Examples:
+        pagefile keys rotate laptop --overlap 1d
+    """
     now = datetime.now(UTC)
 
     async def work(memory: Memory) -> tuple[ApiKey, ApiKey, str]:
@@ -106,7 +168,11 @@ def rotate(
 def revoke(
     cli: Invocation, key_id: Annotated[str, Argument(metavar="ID", help="As `keys list` shows it.")]
 ) -> None:
-    """Revoke a key, effective at once. It stays on record."""
+    """Revoke a key, effective at once. It stays on record.
+
+    Examples:
+        pagefile keys revoke K7QZ2MXA
+    """
 
     key = cli.run(lambda memory: memory.engine.store.keys.revoke(key_id, datetime.now(UTC)))
     cli.answer(_key_json(key), f"Revoked {key.id} ({clipped(key.name)}): it is no longer accepted.")

@@ -67,6 +67,10 @@ def verify(
     Archived pages are proved byte for byte, by their SHA-256. Turns are proved complete, in order and readable; they, the rows of
     pages and facts are compared with the digest stored with them, so that a manual change is noticed.
     Checkpoints, facts, items and all indexes are checked too. Without --repair it only reports.
+
+    Examples:
+        pagefile verify
+        pagefile verify --full --repair
     """
     with counting("Looking at every row") as told:
         report = cli.run(
@@ -147,6 +151,10 @@ def rebuild(
     """Make missing terms and vectors of turns with the current embedder; then remove those of other embedders.
 
     Reads and writes continue meanwhile. An interrupted run is continued by the next one.
+
+    Examples:
+        pagefile rebuild
+        pagefile rebuild --from-scratch
     """
     with counting("Reading the log", speed=True) as told:
         counts = cli.run(
@@ -180,6 +188,9 @@ def backup(
 
     The copy holds everything that was recorded when it began, keys and vectors included. To restore it, stop the service and put it
     in the place of the database. PostgreSQL is copied with pg_dump: the command for it is printed.
+
+    Examples:
+        pagefile backup /backups/pagefile-today.db
     """
     place = existing_file(cli.settings.url)
     if place is None:
@@ -223,6 +234,10 @@ def upgrade(
 
     Every command and every program that opens a database does the same, but makes no copy. PostgreSQL is copied with pg_dump:
     the command for it is printed, and nothing is changed until you run this again with --no-backup.
+
+    Examples:
+        pagefile upgrade
+        pagefile upgrade --backup /backups/before.db
     """
     settings = cli.settings
     file = existing_file(settings.url)

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from typer import Argument, BadParameter, Option
-from typer.core import TyperGroup
 
 from pagefile.agents.mcp_clients import CLIENTS, ClientName, server_command
+from pagefile.cli.commands import Group
 from pagefile.cli.invocation import Invocation, command, confirm, database_url, group
 from pagefile.cli.options import Yes, in_conversation, of_user
 from pagefile.cli.output import say
@@ -18,7 +18,7 @@ _SERVE = "serve"
 _User = Annotated[str | None, of_user(help="Whose memory it is, by default mcp.user_id.")]
 
 
-class _Serving(TyperGroup):
+class _Serving(Group):
     """`pagefile mcp` without a command serves: that is what clients are set up to run."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -26,7 +26,10 @@ class _Serving(TyperGroup):
         return super().parse_args(ctx, args if named else [_SERVE, *args])
 
 
-app = group("Serve this memory to clients of the Model Context Protocol.", _Serving)
+app = group(
+    "Serve this memory to clients of the Model Context Protocol.\n\nExamples:\npagefile mcp\npagefile mcp install claude-desktop",
+    _Serving,
+)
 
 
 @command(app, _SERVE, json=False)
@@ -48,6 +51,10 @@ def serve(
     """Serve one client over standard input and output: what `pagefile mcp` does without a command.
 
     Over HTTP, `pagefile serve` serves the same at /mcp.
+
+    Examples:
+        pagefile mcp
+        pagefile mcp serve --user ada --db ~/memory.db
     """
     settings = cli.loaded(patient=False).settings
     whose = project_user(project.resolve()) if project is not None else user_id or settings.mcp.user_id
@@ -80,6 +87,10 @@ def wrap(
     """Serve another MCP server over standard input and output, and page out its bulky results.
 
     The client sees the server as it is, with two more tools that bring an archived result back.
+
+    Examples:
+        pagefile mcp wrap -- npx some-mcp-server
+        pagefile mcp wrap https://mcp.example.com/mcp --max-tokens 1000
     """
     settings = cli.loaded(patient=False).settings
     headers = dict(_header(one) for one in header or ())
@@ -117,7 +128,12 @@ _Project = Annotated[
 
 @command(app, "install", tenant=False, json=False)
 def install(cli: Invocation, client: _Client, *, project: _Project = None, yes: Yes = False) -> None:
-    """Add the server to a client's settings: shows the change, keeps a copy of the file, and never overwrites an entry."""
+    """Add the server to a client's settings: shows the change, keeps a copy of the file, and never overwrites an entry.
+
+    Examples:
+        pagefile mcp install claude-desktop
+        pagefile mcp install cursor --project ~/code/shop
+    """
     known = CLIENTS[client]
     whose = _in(project)
     path = known.path(Path.home(), project)
@@ -136,7 +152,11 @@ def install(cli: Invocation, client: _Client, *, project: _Project = None, yes: 
 
 @command(app, "uninstall", tenant=False, json=False)
 def uninstall(cli: Invocation, client: _Client, *, project: _Project = None, yes: Yes = False) -> None:
-    """Remove the server from a client's settings, and the copy that `install` kept."""
+    """Remove the server from a client's settings, and the copy that `install` kept.
+
+    Examples:
+        pagefile mcp uninstall cursor
+    """
     known = CLIENTS[client]
     change = known.uninstalled(known.path(Path.home(), project))
     if not change.is_needed:

@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from pagefile.compat.knowledge_graph import KnowledgeGraph
+from pagefile.edge.fail_open import FailOpen
 from pagefile.engine import Memory
-from pagefile.integrations.fail_open import FailOpen
 from pagefile.mcp import reference_memory
 from pagefile.mcp.calling import CONVERSATION, Caller
 from pagefile.mcp.proxy import Proxy, is_url, upstream, wrap

@@ -16,14 +16,14 @@ Db = Annotated[str | None, _where("--db", metavar="URL|PATH", help=_DB_HELP)]
 ConfigFile = Annotated[Path | None, _where("--config", metavar="FILE", help=_CONFIG_HELP)]
 Tenant = Annotated[str | None, _where(help="The tenant, `default` unless given.")]
 AsJson = Annotated[bool, Option("--json", help="Print JSON and nothing else.")]
-UserId = Annotated[str | None, Option(help="The user it belongs to.")]
 Full = Annotated[bool, Option("--full", help="Print whole texts and every row.")]
 Newest = Annotated[int, Option(min=1, help="How many of the newest to show.")]
 Limit = Annotated[int, Option(min=1, help="How many to find.")]
 Yes = Annotated[bool, Option("--yes", "-y", help="Do not ask.")]
 at_time = partial(Option, parser=when, metavar="2026-01-31T09:30")
 in_conversation = partial(Option, "--conversation", "-c")
-of_user = partial(Option, "--user-id", "--user")
+of_user = partial(Option, "--user", "--user-id")
+UserId = Annotated[str | None, of_user(help="The user it belongs to.")]
 Named = Annotated[str, Argument(help="The conversation.")]
 Query = Annotated[str, Argument(help="The text to search for.")]
 

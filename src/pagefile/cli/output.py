@@ -30,15 +30,69 @@ def err() -> Console:
 
 def complain(message: str) -> None:
     """Print an error to stderr, in full however narrow the terminal."""
-    err().print(Text("error: ", style="bold red") + Text(visible(message, lines=True)), soft_wrap=True)
+    _print(err(), Text("error: ", style="bold red") + Text(visible(message, lines=True)))
 
 
 def warn(message: str) -> None:
-    err().print(Text("warning: ", style="yellow") + Text(visible(message, lines=True)), soft_wrap=True)
+    _print(err(), Text("warning: ", style="yellow") + Text(visible(message, lines=True)))
 
 
 def say(text: str | Text = "") -> None:
-    out().print(text, soft_wrap=True)
+    _print(out(), text)
+
+
+def _print(console: Console, text: str | Text) -> None:
+    """A terminal would cut words at its edge; a file and a pipe get lines as they are."""
+    console.print(text, soft_wrap=not console.is_terminal)
+
+
+class WordWrap:
+    """Writes a text piece by piece, as a model says it, and breaks lines between words; Chinese characters, which take two cells, anywhere."""
+
+    def __init__(self, console: Console) -> None:
+        self._file = console.file
+        self._width = console.width if console.is_terminal else None
+        self._column = 0
+        self._word = ""
+
+    def feed(self, text: str) -> None:
+        for character in visible(text, lines=True):
+            if character.isspace() or cell_len(character) > 1:
+                self._flush()
+                self._put(character)
+            else:
+                self._word += character
+        if self._width is None:
+            self._flush()
+        self._file.flush()
+
+    def end(self) -> None:
+        """Write what is left, and end the line if something is on it."""
+        self._flush()
+        if self._column:
+            self._put("\n")
+        self._file.flush()
+
+    def _flush(self) -> None:
+        word, self._word = self._word, ""
+        if self._width is not None and self._column and self._column + cell_len(word) > self._width:
+            self._put("\n")
+        self._file.write(word)
+        self._column += cell_len(word)
+
+    def _put(self, character: str) -> None:
+        if character == "\n":
+            self._column = 0
+            self._file.write(character)
+            return
+        wide = cell_len(character)
+        if self._width is not None and self._column + wide > self._width:
+            self._file.write("\n")
+            self._column = 0
+            if character.isspace():
+                return
+        self._file.write(character)
+        self._column += wide
 
 
 def chosen(record: object, names: str) -> dict[str, object]:

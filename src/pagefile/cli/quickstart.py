@@ -34,6 +34,10 @@ def quickstart(
 
     A gateway runs as long as the agent does. The agent's base URLs are set for that process alone, so there is nothing to undo;
     requests go where they went before.
+
+    Examples:
+        pagefile quickstart -- claude
+        pagefile quickstart --user ada -- python my_agent.py
     """
     environment = child_environment()
     given = {name: environment.get(variable) or usual for variable, name, usual, _ in _PROVIDERS}

@@ -29,7 +29,13 @@ def serve(
         Option(min=1, help="The number of processes, 1 unless set; for more than one, use PostgreSQL."),
     ] = None,
 ) -> None:
-    """Start the HTTP service; Ctrl-C stops it."""
+    """Start the HTTP service; Ctrl-C stops it.
+
+    Examples:
+        pagefile serve
+        pagefile serve --port 9000 --db /data/agent.db
+        pagefile serve --db postgresql://pagefile@db/pagefile --workers 4
+    """
     _serve(cli, {"service.host": host, "service.port": port, "service.workers": workers})
 
 
@@ -51,6 +57,10 @@ def gateway(
     """Start the service with the gateway: agents get memory by changing their base URL. Ctrl-C stops it.
 
     The same as `serve` with the settings `gateway.openai_url` and `gateway.anthropic_url`.
+
+    Examples:
+        pagefile gateway --openai-url https://api.openai.com/v1 --user me
+        pagefile gateway --anthropic-url https://api.anthropic.com
     """
     said = {"service.host": host, "service.port": port}
     urls = {"gateway.openai_url": openai_url, "gateway.anthropic_url": anthropic_url, "gateway.user_id": user}
@@ -60,7 +70,8 @@ def gateway(
 def _serve(cli: Invocation, said: dict[str, object], *, check_gateway: bool = False) -> None:
     from pagefile.service.workers import check, serve_many, serve_one  # noqa: PLC0415 - slow to import, and no other command needs it
 
-    settings = cli.loaded(said, patient=False).settings
+    loaded = cli.loaded(said, patient=False)
+    settings = loaded.settings
     if check_gateway and not has_gateway(settings):
         raise SettingsError(
             "No provider is set: give --openai-url or --anthropic-url, or set gateway.openai_url or gateway.anthropic_url."
@@ -70,6 +81,7 @@ def _serve(cli: Invocation, said: dict[str, object], *, check_gateway: bool = Fa
     cli.run(partial(_checked, settings), settings=settings, must_exist=False)
     with _listening(settings.service) as listener:
         say(_greeting(settings))
+        say(loaded.said)
         sys.stdout.flush()
         try:
             (serve_one if settings.service.workers == 1 else serve_many)(settings, listener)
@@ -130,6 +142,9 @@ def worker(cli: Invocation) -> None:
     """Do the background work of processes that run with `worker = "apart"`: indexes, checkpoints, facts. Ctrl-C stops it.
 
     It does not create the database: the service does, so start that first.
+
+    Examples:
+        pagefile worker --db postgresql://pagefile@db/pagefile
     """
     settings = dedicated(cli.loaded(patient=False).settings)
     existing_file(settings.url, otherwise=", or start the service first, which creates it")

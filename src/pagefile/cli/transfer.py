@@ -11,7 +11,7 @@ from typer import Argument, BadParameter, Option
 
 from pagefile.cli.invocation import Invocation, command
 from pagefile.cli.measures import number, plural
-from pagefile.cli.options import UserId, in_conversation
+from pagefile.cli.options import UserId, in_conversation, of_user
 from pagefile.cli.output import complain, visible
 from pagefile.cli.progress import counting, moving
 from pagefile.compat.imports import TAKES
@@ -56,7 +56,12 @@ def export(
     conversation: Annotated[str | None, in_conversation(help="Only this conversation.")] = None,
     user_id: UserId = None,
 ) -> None:
-    """Write everything that is stored, except API keys, to a file of JSON lines."""
+    """Write everything that is stored, except API keys, to a file of JSON lines.
+
+    Examples:
+        pagefile export everything.jsonl
+        pagefile export ada.jsonl --user ada
+    """
     head = _head(file) if file.is_file() else b""
     if head and _MARK not in head[:64]:
         # It may be a database.
@@ -85,13 +90,24 @@ def import_(
         ),
     ] = None,
     *,
-    source: Annotated[Source, Option("--from", help="Which memory the dump is from.")] = "pagefile",
+    source: Annotated[
+        Source,
+        Option(
+            "--from", metavar="SOURCE", help=f"Which memory the dump is from: {', '.join(get_args(Source))}."
+        ),
+    ] = "pagefile",
     conversation: Annotated[
         str | None, in_conversation(help="The conversation of messages that name none.")
     ] = None,
-    user_id: Annotated[str | None, Option(help="The user, where the dump does not name one.")] = None,
+    user_id: Annotated[str | None, of_user(help="The user, where the dump does not name one.")] = None,
 ) -> None:
-    """Read an export, or a dump of another memory; what already exists is left as it is. Nothing leaves this machine."""
+    """Read an export, or a dump of another memory; what already exists is left as it is. Nothing leaves this machine.
+
+    Examples:
+        pagefile import everything.jsonl
+        pagefile import --from claude-code
+        pagefile import dump.json --from mem0 --user ada
+    """
     if source in TAKES:
         _take_files(cli, file, source, user_id)
         return
@@ -103,9 +119,7 @@ def import_(
     if not file.is_file():
         raise NotFoundError(f"There is no file {str(file)!r} to import.")
     if conversation is not None or user_id is not None:
-        raise TransferError(
-            "An export already says whose it is: --conversation and --user-id go with --from."
-        )
+        raise TransferError("An export already says whose it is: --conversation and --user go with --from.")
     with moving(f"Importing {file.name}"):
         try:
             counts = cli.run(lambda memory: memory.import_(file, tenant=cli.tenant), must_exist=False)

@@ -1,5 +1,6 @@
 """`context`, `calls`, `explain` and `replay`: windows, why they were built as they were, and how other settings would change them."""
 
+import json
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Annotated, cast
@@ -15,6 +16,7 @@ from pagefile.engine import Conversation, Memory, arguments
 from pagefile.engine.replay import CHANGEABLE, Explanation, Replay, change_of
 from pagefile.errors import NotFoundError, SettingsError
 from pagefile.records import JsonValue, Listing, Scope, WindowRecord
+from pagefile.shapes.tool_arguments import read_arguments
 from pagefile.text.visible import visible
 from pagefile.window.candidates import Message
 from pagefile.window.comparison import CandidateChange, DiffLine
@@ -61,7 +63,12 @@ def context(
     user_id: UserId = None,
     full: Full = False,
 ) -> None:
-    """Print the window for the next model call and its receipt. Nothing is written."""
+    """Print the window for the next model call and its receipt. Nothing is written.
+
+    Examples:
+        pagefile context support-42 "Where is my order?"
+        pagefile context support-42 "And now?" --window-tokens 2000 --full
+    """
     said: dict[str, object] = {
         "window_tokens": window_tokens,
         "threshold": threshold,
@@ -113,12 +120,35 @@ def _counter(receipt: Receipt) -> str:
 
 def _show_messages(messages: Sequence[Message], *, full: bool) -> None:
     def text(message: Message) -> str:
-        calls = f"[calls tools] {message['tool_calls']}" if message.get("tool_calls") else ""
-        return " ".join(part for part in (str(message.get("content") or ""), calls) if part)
+        calls = "\n".join(f"[calls {call}]" for call in _calls_in(message))
+        return "\n".join(part for part in (_words(message.get("content")), calls) if part)
 
     rows = [(str(one["role"]), shortened(text(one), 200, full=full)) for one in messages]
     show_table(("role", "content"), rows)
     say()
+
+
+def _words(content: JsonValue) -> str:
+    """The text of a message; other parts are named."""
+    if not isinstance(content, list):
+        return str(content or "")
+    parts = [part if isinstance(part, dict) else {"text": part} for part in content]
+    return "\n".join(str(part.get("text") or f"[{part.get('type')}]") for part in parts)
+
+
+def _calls_in(message: Message) -> Iterator[str]:
+    """The tool calls of a message as one would write them: `search(query="refunds")`."""
+    calls = message.get("tool_calls")
+    for call in calls if isinstance(calls, list) else ():
+        named = cast("dict[str, JsonValue]", call).get("function", call)
+        function = cast("dict[str, JsonValue]", named)
+        given, _ = read_arguments(str(function.get("arguments") or "{}"))
+        shown = str(function.get("arguments"))
+        if isinstance(given, dict):
+            shown = ", ".join(
+                f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in given.items()
+            )
+        yield f"{function.get('name')}({shown})"
 
 
 def _show_receipt(receipt: Receipt, *, full: bool) -> None:
@@ -157,7 +187,11 @@ def _row(verdict: Verdict) -> tuple[Cell, ...]:
 
 @command()
 def calls(cli: Invocation, conversation: Named, *, user_id: UserId = None, limit: Newest = 20) -> None:
-    """List the most recent windows, newest first."""
+    """List the most recent windows, newest first.
+
+    Examples:
+        pagefile calls support-42
+    """
 
     async def work(memory: Memory) -> Listing[WindowRecord]:
         # A window may be requested before anything is written: then there are calls, but no conversation.
@@ -192,7 +226,12 @@ def explain(
     messages: Annotated[bool, Option("--messages", help="Print the messages as they were sent.")] = False,
     full: Full = False,
 ) -> None:
-    """Show what the model saw in a recorded call, and why. Nothing is written."""
+    """Show what the model saw in a recorded call, and why. Nothing is written.
+
+    Examples:
+        pagefile explain 3f2a91bc
+        pagefile explain 3f2a91bc --messages --full
+    """
 
     async def work(memory: Memory) -> Explanation:
         chat, call_id = await _called(cli, memory, call)
@@ -200,14 +239,16 @@ def explain(
 
     found = cli.run(work)
 
-    def shown() -> None:
-        _show_call(found.call)
-        if messages:
-            _show_messages(found.messages, full=full)
-        _show_receipt(found.receipt, full=full)
-        _show_bill(found)
+    cli.answer(found, lambda: show_bill(found, messages=messages, full=full))
 
-    cli.answer(found, shown)
+
+def show_bill(found: Explanation, *, messages: bool = False, full: bool = False) -> None:
+    """A recorded call: its messages if asked for, every candidate, the tokens by block."""
+    _show_call(found.call)
+    if messages:
+        _show_messages(found.messages, full=full)
+    _show_receipt(found.receipt, full=full)
+    _show_bill(found)
 
 
 @command()
@@ -224,6 +265,9 @@ def replay(
     """Rebuild the window of a recorded call with other settings, and show the difference. Nothing is written.
 
     For instance: --set window_tokens=4000 --set recall=never --set archive.threshold=50000
+
+    Examples:
+        pagefile replay 3f2a91bc --set window_tokens=4000 --set recall=never
     """
     wanted = dict(_change(change) for change in changes or ())
 
@@ -312,7 +356,7 @@ def _show_bill(found: Explanation) -> None:
 
 def _show_exactness(*, exact: bool, why: Sequence[str]) -> None:
     if exact:
-        say("made again from the log, byte for byte")
+        say("Rebuilt from the log, byte for byte the same.")
         return
     for reason in why:
         warn(f"not what was sent: {reason}")

@@ -47,6 +47,10 @@ def wrap(
     """Give a coding agent memory in a project: what is said is recorded, bulky output paged, memories come with each prompt.
 
     The hooks ask the service (`pagefile serve`). Where it does not run, they do nothing.
+
+    Examples:
+        pagefile wrap claude
+        pagefile wrap codex --project ~/code/shop
     """
     service = cli.settings.service
     address = service_address(url) if url else local_address(service.host, service.port)
@@ -70,7 +74,11 @@ def wrap(
 
 @command(tenant=False, json=False)
 def unwrap(cli: Invocation, agent: _Agent, *, project: _Project = Path(), yes: Yes = False) -> None:
-    """Take Pagefile out of a coding agent's settings of a project; what was remembered stays in the database."""
+    """Take Pagefile out of a coding agent's settings of a project; what was remembered stays in the database.
+
+    Examples:
+        pagefile unwrap claude
+    """
     changes = unwrapped(agent, project.resolve())
     if not _shown(changes, f"{AGENTS[agent].title} is not set up here.", yes=yes):
         return

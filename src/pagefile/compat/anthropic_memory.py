@@ -7,9 +7,9 @@ from pydantic import BaseModel
 
 from pagefile.blocking import BlockingMemory
 from pagefile.compat.memory_files import MemoryFileError, MemoryFiles
+from pagefile.edge.fail_open import MemoryLoop
 from pagefile.engine import Memory
 from pagefile.errors import MissingExtraError
-from pagefile.integrations.fail_open import MemoryLoop
 
 try:
     from anthropic.lib.tools import (

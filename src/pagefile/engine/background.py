@@ -1,8 +1,9 @@
 """A process that only does background work: it looks for what others wrote, and catches up with it."""
 
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
+from typing import Any
 
 import anyio
 
@@ -15,11 +16,24 @@ from pagefile.settings import Settings
 _PRIVATE = frozenset({"memory:", "sqlite:", "sqlite:///:memory:"})
 
 
+def _is_private(settings: Settings) -> bool:
+    return settings.url.partition("?")[0].rstrip("/") in _PRIVATE
+
+
+def _in_milvus_file(settings: Settings) -> bool:
+    return (settings.vectors or "").startswith("milvus:///")
+
+
+def is_shared(settings: Settings) -> bool:
+    """Whether several processes can work on this memory."""
+    return not (_is_private(settings) or _in_milvus_file(settings))
+
+
 def check_shared(settings: Settings, unshared: str) -> None:
     """Refuse what processes cannot share: an in-process database (saying `unshared`) or a Milvus file."""
-    if settings.url.partition("?")[0].rstrip("/") in _PRIVATE:
+    if _is_private(settings):
         raise SettingsError(unshared)
-    if (settings.vectors or "").startswith("milvus:///"):
+    if _in_milvus_file(settings):
         raise SettingsError(
             "A Milvus file belongs to one process: name a Milvus server, leave the vectors in the database, or start with one worker."
         )
@@ -34,13 +48,21 @@ def dedicated(settings: Settings) -> Settings:
     return replace(settings, worker="dedicated")
 
 
-async def look_after(settings: Settings, ready: Callable[[], None], meter: Meter | None = None) -> None:
-    """Do background work until SIGINT or SIGTERM; `ready` is called once it has started."""
+async def look_after(
+    settings: Settings,
+    ready: Callable[[], None],
+    meter: Meter | None = None,
+    *,
+    beside: Callable[[Memory], Coroutine[Any, Any, None]] | None = None,
+) -> None:
+    """Do background work until SIGINT or SIGTERM; `ready` is called once it has started, and `beside` runs meanwhile."""
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         opening = Memory.open(settings=dedicated(settings), meter=meter)
-        async with opening, anyio.create_task_group() as waiting:
+        async with opening as memory, anyio.create_task_group() as waiting:
             # A worker that fails ends the process, which then says why.
             waiting.start_soon(_stopped_after, opening.ended, waiting.cancel_scope)
+            if beside is not None:
+                waiting.start_soon(beside, memory)
             ready()
             async for _ in signals:
                 break

@@ -120,7 +120,7 @@ class Conversation:
         engine, desk, turn_id = self._engine, self._desk, checks.turn_id_of(turn)
         number = len(turn.steps) if isinstance(turn, records.Turn) else uuid4().int % 1_000_000_000
         given = {"tool": tool, "input": input, "result": result, "call_id": call_id}
-        raw = checked_step(given, turn_id, number, engine.settings.max_result_chars)
+        raw = desk.redacted_step(checked_step(given, turn_id, number, engine.settings.max_result_chars))
 
         async def write() -> records.Turn:
             step, epoch = await desk.kept(
@@ -248,7 +248,8 @@ class Conversation:
         """
         request = checks.Request(
             self._engine.settings,
-            query=query,
+            # It is recorded with the window.
+            query=self._desk.redacted(query),
             turn_id=checks.current_turn_id(query, turn, self._open_turn),
             window_tokens=window_tokens,
             window_for=window_for,
@@ -405,7 +406,7 @@ class Conversation:
         can be sent back as `session()` returned it: what comes from the log is not taken over. Allergies and histories
         are in the next window.
         """
-        change, now = checked_change(value), int(self._engine.clock.now().timestamp())
+        change, now = checked_change(self._desk.redacted(value)), int(self._engine.clock.now().timestamp())
         await self._engine.sessions.change(
             self._scope, lambda stored: changed(self._scope, stored, change, now)
         )
@@ -436,7 +437,7 @@ class Conversation:
         return await explained_call(self._engine, self._scope, await self._call(call_id))
 
     async def replay(self, call_id: str, /, **changes: JsonValue) -> Replay:
-        """A recorded call as it would have been with other settings, beside what it was. Nothing is written.
+        """A recorded call as it would have been with other settings, compared with what it was. Nothing is written.
 
         `changes` are arguments of `context()` (`window_tokens=4000`), `tokenizer`, and settings that decide
         what a window contains, with two underscores for a dot (`archive__threshold=50_000`). Turns, facts and
@@ -445,7 +446,7 @@ class Conversation:
         return await replayed(self._engine, await self._call(call_id), changes)
 
     async def costs(self, *, limit: int = 50) -> list[Cost]:
-        """What the newest calls cost, oldest first, each beside what it would have cost without Pagefile."""
+        """What the newest calls cost, oldest first, each with what it would have cost without Pagefile."""
         newest = await self.calls(limit=limit)
         return await costs_of(self._engine, self._scope, newest[::-1])
 

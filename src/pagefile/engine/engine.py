@@ -13,11 +13,15 @@ from typing import TypeVar
 import anyio
 
 from pagefile.engine import third_party_tiers as outsiders
+from pagefile.engine.annotations import forget_annotations, forget_lost, forget_rows
+from pagefile.engine.audit_log import AuditLog
 from pagefile.engine.calls import WindowRecorder
 from pagefile.engine.external_stores import Apart, Elsewhere
 from pagefile.engine.ledger import Ledger
 from pagefile.engine.metrics import MemoryChanges
 from pagefile.engine.ownership import on_behalf
+from pagefile.engine.policy import Policy, Redactor, redacting_items
+from pagefile.engine.retention import Retention
 from pagefile.engine.sessions import TRUST_S, CachedSessions, FollowedLog, Sessions
 from pagefile.engine.standard_tiers import Kit, standard_tiers
 from pagefile.engine.worker import Jobs, Worker
@@ -34,6 +38,9 @@ from pagefile.records import ERASED, ErasureReceipt, JsonObject, JsonValue, Scop
 from pagefile.shapes.parser import cleaned
 from pagefile.stores.session_cache import CACHE_NAME, ErasedSessions, erased_version
 from pagefile.tiers.base import FAILED, Admit, Counts, Note, Tier, WindowRequest, guarded, homes
+from pagefile.tiers.episodes import Episodes
+from pagefile.tiers.facts import Facts
+from pagefile.tiers.index_lag import IndexLag
 from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.window.budget import Beside, Budget
 from pagefile.window.candidates import Block, Candidate
@@ -50,7 +57,7 @@ _LOOK_S = 0.05
 #: How long a listing of calls waits for the newest ones to be written.
 _CATCH_UP_S = 1.0
 #: Tier names that recorded calls and background work already use for something else.
-_RESERVED = frozenset({WindowRecorder.name, Elsewhere.name, Jobs.name, "pinned"})
+_RESERVED = frozenset({WindowRecorder.name, Elsewhere.name, Jobs.name, Retention.name, "pinned"})
 #: How often a process that only does background work looks for more.
 _POLL_S = 2.0
 
@@ -98,6 +105,14 @@ class Engine:
         self.failures: dict[str, int] = {}
         self.cache = cache
         self.ledger = Ledger(kit.store.reader)
+        self.policy = Policy.of(kit.settings)
+        self.redactor = Redactor(self.policy, kit.meter)
+        if self.policy.redact:
+            self.store = copy(self.store)
+            self.store.items = redacting_items(self.store.items, self.redactor)
+            for tier in self.tiers:
+                if isinstance(tier, Facts):
+                    tier.book.redact = self.redactor.value
         self.changes = MemoryChanges(kit.meter)
         self.calls = WindowRecorder(kit.store.calls, keep=0 if incognito else kit.settings.calls_kept)
         #: Places outside the database that must follow its erasures.
@@ -107,12 +122,23 @@ class Engine:
             # No other process has third-party tiers.
             here = [tier for tier in here if tier in more]
         poll_s = _POLL_S if kit.settings.worker == "dedicated" else None
-        self.worker = Worker([jobs, *here, self.calls, self.elsewhere], kit.meter, poll_s=poll_s)
+        more_lines: list[Tier] = []
+        if self.policy.retention and kit.settings.worker != "apart" and not incognito:
+            if kit.store.audit is None:
+                raise SettingsError(
+                    "policy.retention needs a store that lists its conversations: this one has no `audit`."
+                )
+            audit = AuditLog.of(kit.settings.policy)
+            more_lines.append(
+                Retention(self.policy, kit.store, kit.store.audit, kit.clock, self.erase, audit)
+            )
+        lines = [jobs, *here, self.calls, self.elsewhere, *more_lines]
+        self.worker = Worker(lines, kit.meter, poll_s=poll_s)
         if isinstance(self.sessions, CachedSessions):
             self.sessions.later = self.worker.do
         self.calls.wake = partial(self.worker.wake, self.calls.name)
         shared = () if beside is None else tuple(map(id, beside.tiers))
-        for tier in (*self.tiers, jobs, self.calls, self.elsewhere):
+        for tier in (*self.tiers, jobs, self.calls, self.elsewhere, *more_lines):
             if id(tier) not in shared:
                 tier.report = partial(self.failed, tier.name)
 
@@ -257,6 +283,15 @@ class Engine:
                 return
             await anyio.sleep(_LOOK_S)
 
+    @property
+    def lag(self) -> IndexLag:
+        """How far recall by meaning is behind; known while `watch` runs."""
+        return self.tier(Episodes).lag
+
+    async def watch(self) -> None:
+        """Keep an eye on that lag, for a process that answers requests."""
+        await self.lag.watch()
+
     async def write_calls(self) -> None:
         """Wait until every window handed out so far is recorded."""
         if self.calls.waiting:
@@ -278,6 +313,9 @@ class Engine:
         await self.elsewhere.begin()
         if turn_id is not None or page is not None:
             return await self._erase_part(scope, turn_id, page, scrub=scrub)
+        # First, so that nothing about them stays if the process ends in between.
+        await forget_rows(self, scope)
+        noted = await forget_annotations(self, scope)
         # What fails now is retried below: a third-party tier must not keep our own rows from being erased.
         before = await self._forget(scope, {}, outsiders.ERASING_S)
         receipt = await self.store.erase(scope)
@@ -291,7 +329,8 @@ class Engine:
         self.changes.forget()
         failed: dict[str, Exception] = {}
         after = await self._forget(scope, failed)
-        receipt = replace(receipt, counts=_summed(receipt.counts, before, after, apart))
+        also = {"items": noted} if noted else {}
+        receipt = replace(receipt, counts=_summed(receipt.counts, before, after, apart, also))
         if failed:
             raise _unforgotten(receipt, failed) from next(iter(failed.values()))
         return receipt
@@ -304,6 +343,9 @@ class Engine:
         owned = [await on_behalf(self.store.reader, home) for home in homes(receipt)]
         touched = replace(receipt, conversations=tuple(name for name, _ in receipt.places))
         await self._erase_sessions(touched)
+        for home in owned:
+            await forget_rows(self, home)
+            await forget_lost(self, home, turn_id)
         left = await self._forget_part(receipt)
         left += (await self._erase_elsewhere())[1]
         of_store = await self.store.scrub() if scrub else receipt.pending

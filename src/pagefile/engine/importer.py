@@ -21,6 +21,7 @@ from pagefile.content import Message, ToolCall, ToolResult, media_in
 from pagefile.engine import export_lines as lines
 from pagefile.engine.engine import Engine
 from pagefile.engine.log_queries import KINDS, entries_of
+from pagefile.engine.policy import Redactor
 from pagefile.errors import HandleNotFoundError, InvalidArgumentError, TransferError
 from pagefile.shapes.skeleton import Filling, filled
 from pagefile.stores.restoration import check_whole, restoration
@@ -331,6 +332,8 @@ async def import_from(
     """
     name = repr(str(path)) if called is None else called
     await anyio.to_thread.run_sync(_check, path, tenant, name)
+    if engine.redactor.applies(tenant):
+        await anyio.to_thread.run_sync(_check_redacted, engine.redactor, path, tenant, name)
     reader, writer = Reader(tenant, name), _Writer(engine.store, engine.clock)
     batches = _batches(reader, path, name)
     while (batch := await anyio.to_thread.run_sync(next, batches, None)) is not None:
@@ -371,6 +374,12 @@ def _check(path: str | PathLike[str], tenant: str, name: str) -> None:
         raise TransferError(told) from error
     if reader.number == 0:
         raise TransferError(f"{name} is empty: it is not a Pagefile export.")
+
+
+def _check_redacted(redactor: Redactor, path: str | PathLike[str], tenant: str, name: str) -> None:
+    with Path(path).open(encoding=_ENCODING) as file:
+        for number, line in enumerate(file, 1):
+            redactor.check(tenant, json.loads(line), f"Line {number} of {name}")
 
 
 @dataclass(slots=True)

@@ -22,6 +22,8 @@ from pagefile.engine.page_tools import load_text
 from pagefile.engine.replay import found_call
 from pagefile.errors import InvalidArgumentError
 from pagefile.settings import Settings
+from pagefile.settings.files import warn_of_unread_file
+from pagefile.settings.model import database_url
 from pagefile.stores import InMemoryStore, StoreOptions, SystemClock, open_sessions, open_store
 from pagefile.stores.registry import open_vectors
 from pagefile.text.tokens import CachedCounter, open_counter
@@ -55,7 +57,7 @@ class Memory:
     @opening
     async def open(
         cls,
-        url: str | ports.Store | None = None,
+        url: str | PathLike[str] | ports.Store | None = None,
         *,
         sessions: str | ports.SessionCache | None = None,
         vectors: str | ports.VectorIndex | None = None,
@@ -70,17 +72,19 @@ class Memory:
     ) -> AsyncGenerator["Memory"]:
         """Open a memory for the length of a `with` block.
 
-        Args: url: where everything is stored, by default `sqlite:///pagefile.db`, or a store of your own, which is
-        closed with the memory. sessions: a cache of
+        Args: url: where everything is stored, by default `sqlite:///pagefile.db`: a URL, the path of a SQLite file, or a
+        store of your own, which is closed with the memory. sessions: a cache of
         session values in front of the database, such as `redis://…`; it may be down, it is only a cache.
         vectors: where vectors of turns are stored, such as `milvus://…`; by default the database itself,
         "none" for nowhere. embedder: what makes them: an `Embedder`, or a name as in the setting
         `embedder.name`. tokenizer: what counts tokens, by default `o200k_base`. model: a chat model that
         writes summaries; without one they are extracted. summarizer: what writes summaries instead: a
         `Summarizer`, or a function from the conversation's text to a summary. settings: everything else;
-        nothing is read from the environment here. meter: records metrics. clock: for tests. tiers: your own
+        neither the environment nor a `pagefile.toml` is read here: `load_settings()` reads both. meter: records metrics. clock: for tests. tiers: your own
         kinds of memory, in addition to the standard ones.
         """
+        if settings is None:
+            warn_of_unread_file()
         settings = arguments.sized(settings or Settings())
         counter = CachedCounter(open_counter(tokenizer or settings.tokenizer))
         clock, meter = clock or SystemClock(), meter or NoMeter()
@@ -99,7 +103,7 @@ class Memory:
             store = (
                 place
                 if isinstance(place, ports.Store)
-                else await open_store(place, clock=clock, options=options)
+                else await open_store(database_url(place), clock=clock, options=options)
             )
             closing.push_async_callback(store.close)
             place = vectors if vectors is not None else settings.vectors
@@ -259,7 +263,7 @@ class Memory:
     async def facts(
         self, user_id: str, tenant: str | None = None, *, as_of: datetime | None = None, history: bool = False
     ) -> list[records.Fact]:
-        """What is held about a user, oldest first.
+        """The facts about a user, oldest first.
 
         `as_of` gives what was held at that moment, in its state at the time; `history` gives every fact there
         ever was, including superseded ones (they have a `valid_to`) and retracted ones.
@@ -294,14 +298,14 @@ class Memory:
     async def fact_revisions(
         self, user_id: str, tenant: str | None = None, *, after: int = 0
     ) -> list[records.Revision]:
-        """Every change to what is held about a user, oldest first; `after` gives only those after a revision."""
+        """Every change to the facts about a user, oldest first; `after` gives only those after a revision."""
         scope, number = self._user(tenant, user_id), arguments.at_least(0, after, "after")
         return list(await self.engine.store.facts.revisions(scope, after=number))
 
     async def undo(
         self, user_id: str, revision: int | None = None, *, tenant: str | None = None
     ) -> records.Revision:
-        """Undo a change to what is held about a user, by default the newest.
+        """Undo a change to the facts about a user, by default the newest.
 
         The undo is itself a revision and can be undone. A change whose fact was changed again raises
         `ConflictError`.

@@ -64,7 +64,8 @@ class Desk:
         metadata: JsonObject | None,
     ) -> Turn:
         """Write a new turn, whichever way it was given."""
-        engine, given = self.engine, None if messages is None else listed(messages)
+        engine, given = self.engine, None if messages is None else self._listed(messages)
+        user, assistant, metadata = map(self.redacted, (user, assistant, metadata))
         steps = tuple(steps) if steps else ()
         turn_id = str(uuid4()) if turn_id is None else checked_id(turn_id, "turn id")
         if given is not None and (user is not None or assistant is not None or steps):
@@ -96,6 +97,18 @@ class Desk:
 
         return await behind_erasures(write)
 
+    def redacted(self, value: Any) -> Any:
+        """Without what the tenant's policy removes before anything is stored."""
+        return self.engine.redactor.value(self.scope.tenant, value)
+
+    def redacted_step(self, step: Step) -> Step:
+        if not self.engine.redactor.applies(self.scope.tenant):
+            return step
+        return replace(step, input=self.redacted(step.input), result=self.redacted(step.result))
+
+    def _listed(self, messages: object) -> Sequence[object]:
+        return self.engine.redactor.messages(self.scope.tenant, listed(messages))
+
     async def _short(
         self, user: str | None, assistant: str | None, steps: Sequence[arguments.StepLike], turn_id: str
     ) -> dict[str, Any]:
@@ -108,6 +121,7 @@ class Desk:
                 "A turn needs a user message or an assistant message: both are missing or blank."
             )
         raw = arguments.checked_steps(steps, turn_id, settings.max_result_chars) if steps else ()
+        raw = [self.redacted_step(step) for step in raw]
         self._ask(user if raw else None)
         pairs = [await self.kept(step, turn_id, user, is_open=False) for step in raw]
         kept = tuple(step for step, _ in pairs)
@@ -147,13 +161,15 @@ class Desk:
 
     async def addition(self, messages: Iterable[object], turn: Turn) -> Extend:
         """Messages to be added to a turn in its current state."""
+        messages = self._listed(messages)
         found = self._parsed(messages, turn.id, turn)
         steps, epoch = await self._kept_steps(found, turn.id, turn)
         known, now = len(turn.steps), len(turn.messages)
         tokens = await self._cost(found.messages, dict(enumerate(turn.steps)) | steps)
         new = tuple(step for number, step in steps.items() if number >= known)
         results = {number: step for number, step in steps.items() if number < known}
-        user = question(found.messages) if turn.user is None else None
+        asked = question((*turn.messages, *found.messages))
+        user = None if asked == turn.user else asked
         said = user, await self.count(user)
         content = found.messages, tokens, new, results, found.blobs
         return Extend(self.scope, turn.id, *content, *said, after=now, epoch=epoch)
@@ -161,7 +177,7 @@ class Desk:
     async def ending(self, text: str | None, turn: Turn) -> Complete:
         """The answer of a turn in its current state: the one given, or else what the messages say."""
         said = None if turn.layout is None else answer(turn.layout)
-        text = said if text is None else text
+        text = said if text is None else self.redacted(text)
         tokens = await self.count(text)
         added = side_tokens(text, tokens) if text != said else 0
         if turn.layout is not None:
@@ -187,6 +203,7 @@ class Desk:
 
     def since(self, messages: Sequence[object], turn: Turn, after: int) -> Turn:
         """The turn before these messages were added, anywhere after the first `after`; unchanged if they were not."""
+        messages = self._listed(messages)
         said = _said(self._parsed(messages, turn.id, as_of(turn, after)).messages)
         for place in range(after, len(turn.messages)):
             # Parsing them for every position would be slow: comparing the texts rules out most positions.

@@ -51,6 +51,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     _counter("pagefile_turns_total", "Turns written.", "status"),
     _counter("pagefile_facts_total", "Facts extracted from turns, and what became of them.", "outcome"),
+    _counter("pagefile_redacted_total", "Pieces of text removed before they were stored.", "kind"),
     _counter("pagefile_recalls_total", "Recalls asked for."),
     _counter("pagefile_indexed_turns_total", "Turns whose vectors were made in the background."),
     _counter("pagefile_page_faults_total", "Archived pages loaded."),
@@ -68,7 +69,11 @@ METRICS: tuple[Metric, ...] = (
         "pagefile_gateway_seconds", "Time of gateway requests, answers included.", _SECONDS, "protocol"
     ),
     _histogram("pagefile_gateway_window_seconds", "Time that memory added to gateway requests.", _SECONDS),
+    _counter("pagefile_mcp_calls_total", "Calls of tools over MCP, and how they ended.", "tool", "outcome"),
+    _histogram("pagefile_mcp_seconds", "Time of tool calls over MCP.", _SECONDS, "tool"),
     Metric("pagefile_tasks", "gauge", "Tasks that run in the process that answers."),
+    Metric("pagefile_index_lag_turns", "gauge", "Turns that recall by meaning does not find yet."),
+    Metric("pagefile_index_lag_seconds", "gauge", "How long the oldest of them has waited."),
 )
 
 

@@ -183,7 +183,7 @@ class PastReader(ports.LogReader):
     async def epoch(self, scope: records.Scope | None = None) -> int:
         return await self.now.epoch(scope)
 
-    owner = heads = _refused
+    owner = heads = matching = located = _refused
 
     async def entries(self, query: ports.EntryQuery) -> list[records.Entry]:
         """The log as far as it went."""

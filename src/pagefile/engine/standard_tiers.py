@@ -186,6 +186,7 @@ def _episodes(kit: Kit) -> Episodes:
         timezone=settings.timezone,
         by_itself=settings.indexing == "background",
         horizon=kit.horizon,
+        max_lag_s=settings.recall_max_lag_s,
     )
 
 

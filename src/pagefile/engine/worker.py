@@ -27,6 +27,8 @@ logger = logging.getLogger("pagefile")
 _LOOKING = "look for what others wrote"
 #: A task that takes longer, such as a model that hangs, no longer counts as one of those that run at once.
 SLOW_S = 1.0
+#: Between two looks at what others wrote, pause for at least this many times the duration of one.
+_LOOK_SHARE = 20.0
 #: How many slow tasks a line may have besides; then the others wait.
 _MOST_SLOW = 500
 #: What a task concerns: a conversation, or None for a scan of the whole log for other processes' writes.
@@ -70,6 +72,10 @@ class Line:
         self._together = self._pace.together
         #: How often a dedicated worker checks what other processes wrote.
         self._poll_s = poll_s
+        # A dedicated worker has nothing else to do than to keep up.
+        self._longest_wait_s = (
+            self._pace.longest_wait_s if poll_s is None else min(poll_s, self._pace.longest_wait_s)
+        )
         self._waiting: dict[_Key, _Task] = {}
         self._running: dict[_Key, _Task] = {}
         self._backoff = Backoff(first_s=self._pace.first_rest_s, longest_s=self._pace.longest_rest_s)
@@ -100,7 +106,7 @@ class Line:
         now = self._last_write = monotonic()
         task = self._waiting.get(scope)
         if task is None:
-            task = self._waiting[scope] = _Task(now, now + self._pace.longest_wait_s, {})
+            task = self._waiting[scope] = _Task(now, now + self._longest_wait_s, {})
         elif task.rests_until == inf:
             # It failed; with more to work on it gets another chance.
             task.rests_until = 0.0
@@ -342,7 +348,8 @@ class Line:
             await self._hurry.wait()
 
     def _busy(self) -> bool:
-        return monotonic() < self._last_write + self._pace.quiet_s
+        # A dedicated worker takes no time from those who write.
+        return self._poll_s is None and monotonic() < self._last_write + self._pace.quiet_s
 
     # -- what others left behind --------------------------------------------------------------------------------------
 
@@ -366,12 +373,18 @@ class Line:
     async def _poll(self, every_s: float) -> None:
         """A round over the whole log may cost more than a scan, so it starts only if there is something to do."""
         while True:
+            began = monotonic()
             await self._try(_LOOKING, self._look)
-            await anyio.sleep(every_s)
+            # A look at a million conversations takes a second: it never takes more than a small share of the time.
+            await anyio.sleep(max(every_s, _LOOK_SHARE * (monotonic() - began)))
 
 
 def _caring(scope: Scope) -> str:
     return f"look after conversation {scope.conversation!r}"
+
+
+def _leave(_tier: str | None, _scope: Scope | None) -> None:
+    """The other process scans the log by itself."""
 
 
 class Worker:
@@ -379,12 +392,16 @@ class Worker:
 
     def __init__(self, tiers: Sequence[Tier], meter: Meter, *, poll_s: float | None = None) -> None:
         self.lines = {tier.name: Line(tier, meter, poll_s=poll_s) for tier in tiers}
+        #: Hints another process at the work of a tier on a conversation, or, without them, at a scan.
+        self.hand_over: Callable[[str | None, Scope | None], object] = _leave
 
     def wake(self, name: str, scope: Scope) -> None:
-        """Request work by a tier on a conversation; no effect if another process does that tier's work."""
+        """Request work by a tier on a conversation; another process that does that tier's work may find it later."""
         line = self.lines.get(name)
         if line is not None:
             line.wake(scope)
+        else:
+            self.hand_over(name, scope)
 
     def do(self, scope: Scope, job: Job) -> None:
         """Run a job concerning a conversation; repeated requests before it starts are merged."""
@@ -393,6 +410,7 @@ class Worker:
     def scan(self) -> None:
         for line in self.lines.values():
             line.scan()
+        self.hand_over(None, None)
 
     def drop(self, scope: Scope) -> None:
         for line in self.lines.values():

@@ -10,9 +10,9 @@ from typing import Protocol
 
 import anyio
 
+from pagefile.edge.fail_open import FailOpen
 from pagefile.gateway.adapter import error_of
 from pagefile.gateway.session import Call
-from pagefile.integrations.fail_open import FailOpen
 
 logger = logging.getLogger("pagefile")
 

@@ -16,6 +16,7 @@ from uuid import uuid4
 import anyio
 
 from pagefile.content import Message, Reasoning, Shape, Text, ToolCall, ToolResult
+from pagefile.edge.recorder import Called, Happened, Returned, Said, Thought, as_json, unwritten
 from pagefile.engine import Conversation, Memory
 from pagefile.errors import ConflictError, InvalidArgumentError, NotFoundError
 from pagefile.gateway.exchanges import (
@@ -29,7 +30,6 @@ from pagefile.gateway.exchanges import (
     unmarked,
 )
 from pagefile.gateway.sse import dumped
-from pagefile.integrations.recorder import Called, Happened, Returned, Said, Thought, as_json, unwritten
 from pagefile.lru import Lru
 from pagefile.ports import ConversationQuery
 from pagefile.records import Scope, Step, Turn
@@ -131,6 +131,12 @@ class Conversations:
         self._known[scope, found[-1].key] = self._known[scope, told] = chat.id
         return Place(chat, turn, who.conversation is not None and len(found) == 1, found)
 
+    async def take(self, who: Who, found: Sequence[Exchange], shape: Shape) -> None:
+        """Record a history that is over, in the conversation it names; what is there already stays as it is."""
+        chat = self._chat(who, who.conversation or f"{PREFIX}{found[0].key}")
+        for exchange in found:
+            await self._recorded(chat, exchange, shape)
+
     async def resume(self, who: Who, messages: Sequence[Json]) -> Place | None:
         """The running turn of a conversation that the provider holds, with results of tools that were sent alone."""
         given = _given(messages)
@@ -180,7 +186,9 @@ class Conversations:
             if one is None and self._known.get((who.scope, found[-2:][0].key)) == name:
                 # The client went back a long way.
                 one = _matched(chat, await chat.turns(newest=True, limit=_ALL_TURNS), found)
-            part = part or (_continued_in(chat, turns, found) if one is None else None)
+            # A named conversation has the rest of the history, however little is told of it.
+            least = 0 if name == who.conversation else _TELLING_CHARS
+            part = part or (_continued_in(chat, turns, found, least) if one is None else None)
             if one is not None and (best is None or (one.at, not one.goes_on) > (best.at, not best.goes_on)):
                 best = one
             first = best or part
@@ -279,7 +287,9 @@ def _matched(chat: Conversation, turns: Sequence[Turn], found: Sequence[Exchange
     return None
 
 
-def _continued_in(chat: Conversation, turns: Sequence[Turn], found: Sequence[Exchange]) -> _Found | None:
+def _continued_in(
+    chat: Conversation, turns: Sequence[Turn], found: Sequence[Exchange], least: int
+) -> _Found | None:
     """The place of a history whose beginning the client left out, by what was said: clients keep the newest messages."""
     told = found[:-1]
     for end in range(len(turns), len(told) - 1, -1):
@@ -288,7 +298,7 @@ def _continued_in(chat: Conversation, turns: Sequence[Turn], found: Sequence[Exc
             is_same(turn.user or "", turn.assistant or "", one) for turn, one in zip(same, told, strict=True)
         ):
             continue
-        if sum(len(turn.user or "") + len(turn.assistant or "") for turn in same) < _TELLING_CHARS:
+        if sum(len(turn.user or "") + len(turn.assistant or "") for turn in same) < least:
             return None
         keys = tuple(base_key(turn.id) for turn in same)
         running = next(

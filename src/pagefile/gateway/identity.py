@@ -12,11 +12,13 @@ from pagefile.records import MAX_ID_CHARS, checked_id, checked_text
 from pagefile.shapes.skeleton import as_object
 
 USER = "x-pagefile-user"
+#: The user of a project, for a client whose key names no user.
+PROJECT = "x-pagefile-project"
 CONVERSATION = "x-pagefile-conversation"
 MODE = "x-pagefile-mode"
 KEY = "x-pagefile-key"
 #: Headers that are for us, and not for the provider.
-OURS = frozenset({USER, CONVERSATION, MODE, KEY})
+OURS = frozenset({USER, PROJECT, CONVERSATION, MODE, KEY})
 
 #: What Claude Code sends as its user: the device and the account, then a session that covers unrelated histories.
 _CLAUDE_CODE = re.compile(

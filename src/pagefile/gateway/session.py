@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import Any, Literal
 from urllib.parse import quote, urlencode
 
+from pagefile.edge.recorder import as_json
 from pagefile.engine import Memory
 from pagefile.errors import ConflictError, PagefileError, SettingsError
 from pagefile.gateway.adapter import Adapter, OwnCall, Reply, Round, Talk
@@ -19,7 +20,6 @@ from pagefile.gateway.exchanges import Json
 from pagefile.gateway.provider_ids import Held, ProviderIds
 from pagefile.gateway.sse import dumped
 from pagefile.inspector import urls
-from pagefile.integrations.recorder import as_json
 from pagefile.lru import Lru
 from pagefile.records import Scope, Turn
 from pagefile.settings import GatewaySettings
@@ -98,6 +98,9 @@ class Call:
     async def prepare(self) -> bytes:
         """Record what is new, and return the body to send."""
         began = perf_counter()
+        redactor = self.gateway.memory.engine.redactor
+        # The provider gets what is recorded: otherwise no later request would fit what is here.
+        self.body = redactor.value(self.who.scope.tenant, self.body)
         talk = self.adapter.talk(self.body)
         self.place = await self._opened(talk)
         self.status = "nothing-asked" if self.place is None else "recorded"

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
 from pagefile.blocking import BlockingMemory
+from pagefile.edge.fail_open import FailOpen
 from pagefile.engine import Memory
 from pagefile.errors import SettingsError
 from pagefile.gateway import ADAPTERS, identity
@@ -18,7 +19,6 @@ from pagefile.gateway.carrying import Head, carry, carry_blocking
 from pagefile.gateway.conversations import Who
 from pagefile.gateway.session import Call, Gateway, Mode
 from pagefile.gateway.sse import request_object
-from pagefile.integrations.fail_open import FailOpen
 
 C = TypeVar("C")
 

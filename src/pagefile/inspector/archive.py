@@ -201,11 +201,11 @@ def _text(data: Opened, reader: Reader) -> Element:
     passage = ui.search_field(reader, "page.passage", data.query)
     search = ui.asking_form(reader, "page.passage", passage, button=find, **sent)
     where = _where(data, reader) if data.query is None else None
-    again = where if len(data.text) > 3000 else None
+    again = _where(data, reader, below=True) if where is not None and len(data.text) > 3000 else None
     return ui.card(say("page.text"), search, where, ui.whole(data.text), again)
 
 
-def _where(data: Opened, reader: Reader) -> Element:
+def _where(data: Opened, reader: Reader, *, below: bool = False) -> Element:
     """Which part of the text is shown, and the ways to the parts before and after."""
     say, number, page = reader.say, reader.number, data.page
 
@@ -215,4 +215,4 @@ def _where(data: Opened, reader: Reader) -> Element:
     shown = say("page.place", start=number(data.offset), end=number(data.end), length=number(page.length))
     before = ui.step_to(say("pager.before"), to(max(0, data.offset - SLICE)) if data.offset else None)
     after = ui.step_to(say("pager.next"), to(data.end) if data.end < page.length else None)
-    return ui.pager(reader, before, el("span", shown), after)
+    return ui.pager(reader, before, el("span", shown), after, below=below)

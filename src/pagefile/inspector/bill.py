@@ -1,9 +1,12 @@
 """The context bill: what was in the window of each call, what it cost, and why."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from pagefile.engine import Conversation, Memory
+from pagefile.engine.annotations import ModelCall, Note, model_calls, notes_of
 from pagefile.engine.ownership import looked_up
 from pagefile.engine.replay import Cost, Explanation
 from pagefile.errors import InvalidArgumentError, NotFoundError
@@ -12,12 +15,17 @@ from pagefile.inspector.charts import Part, Point, costs, stacked
 from pagefile.inspector.conversations import chat_in
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.page_request import PageRequest, Reader, chat_of
-from pagefile.records import SNAPSHOT_KEY, WindowRecord
+from pagefile.inspector.prompt import LOOKED_UP, Sources, candidate, prompt, sources_of
+from pagefile.inspector.search import labels_of, note_form
+from pagefile.inspector.trace import calls_for, duration, mode_name, steps_after, turn_of
+from pagefile.records import SNAPSHOT_KEY, Step, Turn, WindowRecord
 from pagefile.window.comparison import BlockBill
 from pagefile.window.receipt import Receipt, Verdict
 
 _CALLS = 50
-_VERDICTS_SHOWN = 400
+_VERDICTS_SHOWN = LOOKED_UP
+#: Characters of a question above its bill, and of a tool's arguments.
+_QUESTION, _INPUT = 300, 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +45,33 @@ async def gather_calls(memory: Memory, asked: PageRequest) -> Calls:
     return Calls(chat.id, tuple(found), queries, modes)
 
 
-async def gather_call(memory: Memory, asked: PageRequest) -> Explanation:
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """A call, what it was made of, and what came of it."""
+
+    explanation: Explanation
+    #: The turn it was made for, and the tool calls that the model answered with; None if the turn is not recorded.
+    turn: Turn | None
+    steps: tuple[Step, ...]
+    sources: Sources
+    model: ModelCall | None
+    note: Note | None
+
+    @property
+    def call(self) -> WindowRecord:
+        return self.explanation.call
+
+
+async def gather_call(memory: Memory, asked: PageRequest) -> Bill:
     call, chat = await called(memory, asked)
-    return await chat.explain(call.id)
+    explanation = await chat.explain(call.id)
+    turn, steps = await turn_of(chat, call), ()
+    if turn is not None and call.turn_id is not None:
+        steps = tuple(steps_after(call, turn, await calls_for(chat, turn)))
+    models = await model_calls(memory, chat.scope, [call.id])
+    notes = await notes_of(memory, chat.scope)
+    sources = await sources_of(memory, chat.scope, explanation.receipt)
+    return Bill(explanation, turn, steps, sources, models.get(call.id), notes.get(("call", call.id)))
 
 
 async def called(memory: Memory, asked: PageRequest) -> tuple[WindowRecord, Conversation]:
@@ -98,8 +130,11 @@ def _known(tokens: int | None, reader: Reader) -> str:
 
 
 def _saved(saved: int | None, without: int | None, reader: Reader) -> str:
+    """What Pagefile saved. While a conversation is shorter than its window there is nothing to save."""
     if saved is None or not without:
         return "–"
+    if saved < 0:
+        return reader.say("chart.nothing_yet")
     return f"{reader.number(saved)} ({reader.percent(saved / without)})"
 
 
@@ -113,7 +148,8 @@ def _calls_table(data: Calls, reader: Reader) -> Element:
         link = reader.link(urls.CALL, name, call_id=call_id)
         bar = stacked(_parts(cost.blocks, reader), cost.budget, _label(total, cost.budget, reader))
         without = _known(cost.tokens_without, reader)
-        rows.append((link, bar, cost.tokens, without, data.modes.get(call_id, ""), cost.at))
+        mode = mode_name(data.modes.get(call_id, ""), reader)
+        rows.append((link, bar, cost.tokens, without, mode, cost.at))
     return ui.table(reader, reader.say("calls.list"), columns, rows)
 
 
@@ -132,22 +168,29 @@ def _label(tokens: int, budget: int, reader: Reader) -> str:
 # -- one call ----------------------------------------------------------------------------------------------------------
 
 
-def show_call(data: Explanation, reader: Reader) -> ui.View:
+def show_call(bill: Bill, reader: Reader) -> ui.View:
+    data = bill.explanation
     say, call, receipt = reader.say, data.call, data.receipt
     given = {key: value for key, value in call.options.items() if key != SNAPSHOT_KEY}
     bar = bill_bar(receipt, data.blocks, call.tokens, reader)
     body: list[Content] = [
+        ui.confirmation(reader),
         inexact(data.exact, data.why, reader),
         [ui.notice(one, "bad") for one in receipt.degraded],
-        _numbers(data, reader),
-        ui.card(say("bill.title"), bar, bill_table(receipt, data.blocks, reader)),
+        _numbers(bill, reader),
+        ui.card(None, bar),
+        _prompt(bill, reader),
+        _answer(bill, reader),
+        note_form(reader, bill.note, "call", call.id),
+        ui.card(say("bill.title"), bill_table(receipt, data.blocks, reader)),
+        _verdicts(bill, reader),
         _prefix(data, reader),
-        _verdicts(receipt, reader),
-        _prompt(data, reader),
+        _as_sent(data, reader),
         ui.card(say("options.title"), el("details", el("summary", say("options.open")), ui.code(given))),
     ]
     crumbs = crumbs_of(call.scope.conversation or "", reader)
-    return ui.View(say("bill.heading"), body, lead=question(call, reader), crumbs=crumbs)
+    lead = [question(call, reader, bill.turn), " ", labels_of(bill.note)]
+    return ui.View(say("bill.heading"), body, lead=lead, crumbs=crumbs)
 
 
 def crumbs_of(name: str, reader: Reader) -> tuple[tuple[str, str], ...]:
@@ -158,8 +201,9 @@ def crumbs_of(name: str, reader: Reader) -> tuple[tuple[str, str], ...]:
     )
 
 
-def question(call: WindowRecord, reader: Reader) -> Content:
-    return ui.some("q", call.query) or reader.say("calls.turn")
+def question(call: WindowRecord, reader: Reader, turn: Turn | None = None) -> Content:
+    asked = call.query or (turn.user if turn else None)
+    return ui.some("q", (asked or "")[:_QUESTION]) or reader.say("calls.turn")
 
 
 def inexact(exact: bool, why: tuple[str, ...], reader: Reader) -> Content:
@@ -167,15 +211,30 @@ def inexact(exact: bool, why: tuple[str, ...], reader: Reader) -> Content:
     return None if exact else ui.notice([reader.say("bill.inexact"), " ", " ".join(why)])
 
 
-def _numbers(data: Explanation, reader: Reader) -> Element:
-    say, call, without = reader.say, data.call, data.tokens_without
-    spent = {"bill.tokens": call.tokens, "bill.budget": data.receipt.budget}
-    saved = {"chart.instead": _known(without, reader), "chart.saved": _saved(data.saved, without, reader)}
-    about = {"calls.mode": el("code", call.mode), "archive.when": reader.time(call.at, exact=True)}
+def _numbers(bill: Bill, reader: Reader) -> Element:
+    say, data, model = reader.say, bill.explanation, bill.model
+    call, without = data.call, data.tokens_without
+    values: dict[str, ui.Value] = {"bill.tokens": call.tokens, "bill.budget": data.receipt.budget}
+    if model is not None:
+        values |= {"traffic.model": el("code", model.model)}
+        values |= {"traffic.latency": duration(timedelta(seconds=model.seconds))}
+        counted = {"traffic.in": model.tokens_in, "traffic.out": model.tokens_out}
+        values |= {key: count for key, count in counted.items() if count is not None}
+        if model.price is not None:
+            values["traffic.price"] = ui.price(model.price, model.currency)
+    values |= {"chart.instead": _known(without, reader), "chart.saved": _saved(data.saved, without, reader)}
+    values |= {"calls.mode": mode_name(call.mode, reader), "archive.when": reader.time(call.at, exact=True)}
     replay = reader.asked.to(urls.REPLAY, call_id=call.id)
     exact = ui.badge(say("bill.exact"), "in") if data.exact else None
-    again = el("p", el("a", say("bill.replay"), href=replay, class_="button"), " ", exact)
-    return el("div", ui.figures(reader, {**spent, **saved, **about}), again)
+    links: list[Content] = [el("a", say("bill.replay"), href=replay, class_="button"), " "]
+    if bill.turn is not None:
+        turn = bill.turn
+        place = {"conversation_id": turn.scope.conversation, "user_id": turn.scope.user}
+        links += [reader.turn(say("bill.turn"), turn.id, turn.scope), " · "]
+        links += [reader.link(urls.TRACE, say("entry.trace"), turn=turn.id, **place), " "]
+    less = data.saved is not None and data.saved < 0
+    about = ui.soft(say("bill.not_yet", n=reader.number(-(data.saved or 0)))) if less else None
+    return el("div", ui.figures(reader, values), about, el("p", links, exact))
 
 
 def bill_bar(receipt: Receipt, blocks: tuple[BlockBill, ...], tokens: int, reader: Reader) -> Element:
@@ -210,8 +269,8 @@ def _prefix(data: Explanation, reader: Reader) -> Element:
     return ui.card(say("prefix.title"), ui.definitions(*((say(key), one) for key, one in known.items())))
 
 
-def _verdicts(receipt: Receipt, reader: Reader) -> Element:
-    say, asked = reader.say, reader.asked
+def _verdicts(bill: Bill, reader: Reader) -> Element:
+    say, asked, receipt = reader.say, reader.asked, bill.explanation.receipt
     wanted = asked.choice("show", "all", "kept", "dropped")
     found = [one for one in receipt if wanted == "all" or one.kept == (wanted == "kept")]
     options = [("all", say("verdict.all")), ("kept", say("bill.kept")), ("dropped", say("bill.dropped"))]
@@ -221,29 +280,64 @@ def _verdicts(receipt: Receipt, reader: Reader) -> Element:
     about = {"bill.block": "when", "verdict.candidate": "row clip", "verdict.verdict": ""}
     columns = {**about, **ui.numbers("calls.tokens", "verdict.score"), "verdict.reason": "reason"}
     shown, left = found[:_VERDICTS_SHOWN], left_out(len(found[_VERDICTS_SHOWN:]), reader)
-    rows, marks = [_verdict(one, reader) for one in shown], [None if one.kept else "dropped" for one in shown]
+    rows, marks = (
+        [_verdict(one, bill.sources, reader) for one in shown],
+        [None if one.kept else "dropped" for one in shown],
+    )
     made = ui.table(reader, say("verdict.title"), columns, rows, class_="verdicts", row_classes=marks)
-    return ui.card(say("verdict.title"), choose, made, left, id="verdicts")
+    counts = {"kept": len(receipt.kept), "dropped": len(receipt.dropped)}
+    summary = el("summary", say("verdict.open", **{name: reader.number(n) for name, n in counts.items()}))
+    folded = el("details", summary, choose, made, left, open=asked.text("show") is not None)
+    return ui.card(say("verdict.title"), folded, id="verdicts")
 
 
 def left_out(count: int, reader: Reader) -> Content:
     return ui.soft(reader.say("verdict.more", n=reader.number(count))) if count else None
 
 
-def _verdict(one: Verdict, reader: Reader) -> tuple[ui.Value, ...]:
-    kept, dropped = reader.say("verdict.kept", form=one.form or ""), reader.say("verdict.dropped")
+def _verdict(one: Verdict, sources: Sources, reader: Reader) -> tuple[ui.Value, ...]:
+    form = reader.known(f"form.{(one.form or '').replace(' ', '_')}", one.form or "")
+    kept, dropped = reader.say("verdict.kept", form=form), reader.say("verdict.dropped")
     state = ui.badge(kept, "in") if one.kept else ui.badge(dropped, "gone")
     score = "–" if one.score is None else f"{one.score:.3f}"
     why = [reader.reason(one.reason), el("small", reader.reason(one.note)) if one.note else None]
-    return ui.key_of(one.block, reader), el("code", one.id), state, one.tokens, score, why
+    return ui.key_of(one.block, reader), candidate(one, sources, reader), state, one.tokens, score, why
 
 
-def _prompt(data: Explanation, reader: Reader) -> Element:
-    say = reader.say
+# -- the prompt and the answer -----------------------------------------------------------------------------------------
+
+
+def _prompt(bill: Bill, reader: Reader) -> Element:
+    say, data = reader.say, bill.explanation
     if data.window is None:
         return ui.card(say("prompt.title"), ui.notice(" ".join(data.why)))
+    made = prompt(data.window.parts, data.receipt, bill.sources, reader)
+    return ui.card(say("prompt.title"), made, class_="prompt", id="prompt")
+
+
+def _answer(bill: Bill, reader: Reader) -> Element:
+    """What the model answered: tools that it called, or words."""
+    say, turn = reader.say, bill.turn
+    if turn is None:
+        return ui.card(say("answer.title"), ui.soft(say("answer.unknown")))
+    if bill.steps:
+        calls = [
+            el("p", el("code", f"{step.tool}({json.dumps(step.input, ensure_ascii=False)[:_INPUT]})"))
+            for step in bill.steps
+        ]
+        return ui.card(say("answer.title"), ui.soft(say("answer.tools")), calls, class_="answer")
+    if not turn.assistant:
+        return ui.card(say("answer.title"), ui.soft(say(f"answer.{turn.status}")))
+    return ui.card(say("answer.title"), ui.said(turn.assistant, reader), class_="answer")
+
+
+def _as_sent(data: Explanation, reader: Reader) -> Content:
+    """The messages as they were sent, byte for byte, with what a prompt cache had already seen."""
+    say = reader.say
+    if data.window is None:
+        return None
     messages: list[Content] = [ui.message(one, reader) for one in data.messages]
     if 0 < data.shared_messages < len(messages):
         messages.insert(data.shared_messages, el("p", say("prompt.new_from_here"), class_="seam"))
     label = el("summary", say("prompt.open", n=len(data.messages)))
-    return ui.card(say("prompt.title"), el("details", label, messages, class_="prompt"), id="prompt")
+    return ui.card(say("prompt.as_sent"), el("details", label, messages))

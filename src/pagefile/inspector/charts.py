@@ -45,6 +45,12 @@ def gauge(share: float, class_: str, **more: object) -> Element:
     return _strip(filled, "0 0 100 6", "level", **more)
 
 
+def span(start: float, width: float, label: str) -> Element:
+    """A part of a whole: when something happened, and how long it took."""
+    filled = _bar(x=f"{start * 100:.2f}", width=f"{max(width * 100, 0.4):.2f}", height=6, class_="fill")
+    return _strip(filled, "0 0 100 6", "level span", role="img", aria_label=label)
+
+
 def _bar(*inside: Content, **attributes: object) -> Element:
     return el("rect", *inside, y=0, **attributes)
 

@@ -196,7 +196,8 @@ def _sessions_table(data: Sessions, reader: Reader) -> Element:
         mode = _inner(session.value, "message_context").get("mode")
         last = _inner(session.value, "flow_context").get("last_bot_message")
         name = [link_to(urls.SESSIONS, scope, reader), " ", ui.some("span", scope.user, class_="who")]
-        return name, el("code", str(mode or "–")), str(last or "–")[:160], session.head.updated
+        shown = reader.known(f"mode.{mode}", str(mode)) if mode else "–"
+        return name, shown, str(last or "–")[:160], session.head.updated
 
     return ui.table(reader, reader.say("nav.sessions"), columns, map(row, data.sessions), class_="roomy")
 
@@ -204,6 +205,16 @@ def _sessions_table(data: Sessions, reader: Reader) -> Element:
 def _inner(value: JsonObject | None, name: str) -> JsonObject:
     inner: JsonValue = None if value is None else value.get(name)
     return inner if isinstance(inner, dict) else {}
+
+
+def _filled(value: JsonValue) -> JsonValue:
+    """A value without what is empty in it: a session has only the fields that somebody filled in."""
+    if isinstance(value, dict):
+        inner = {name: one for name, given in value.items() if (one := _filled(given)) is not None}
+        return inner or None
+    if isinstance(value, list):
+        return value or None
+    return None if value in ("", 0) else value
 
 
 def _session(session: Session, reader: Reader) -> Element:
@@ -215,4 +226,7 @@ def _session(session: Session, reader: Reader) -> Element:
             return el("section", el("h3", name), ui.code(value), class_="part")
         return el("p", el("strong", name), " ", str(value))
 
-    return ui.card(reader.say("session.value"), [section(*one) for one in session.value.items()])
+    known = [
+        section(name, value) for name, given in session.value.items() if (value := _filled(given)) is not None
+    ]
+    return ui.card(reader.say("session.value"), known or ui.empty(reader.say("session.none")))

@@ -1,16 +1,17 @@
 """Facts about a user: add, edit, retract, undo, with their history and origin."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from pagefile.engine import Memory
+from pagefile.engine.turn_search import turns_by_id
 from pagefile.errors import InvalidArgumentError, NotFoundError
 from pagefile.inspector import ui, urls
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.page_request import PageRequest, Reader
 from pagefile.inspector.recall import known_users
-from pagefile.records import Fact, Revision
+from pagefile.records import Fact, Revision, Turn
 from pagefile.tiers.base import off_loop
 
 _CHANGES_SHOWN = 50
@@ -29,6 +30,8 @@ class Facts:
     revisions: tuple[Revision, ...]
     history: bool
     search: str | None
+    #: The turns that facts come from.
+    sources: Mapping[str, Turn] = field(default_factory=dict[str, Turn])
 
 
 async def gather(memory: Memory, asked: PageRequest) -> Facts:
@@ -41,7 +44,10 @@ async def gather(memory: Memory, asked: PageRequest) -> Facts:
         found = await off_loop(partial(_matching, found, search), len(found), _FACTS_SHOWN)
     revisions = (await memory.fact_revisions(asked.user_id, asked.tenant))[-_CHANGES_SHOWN:]
     shown, more = tuple(reversed(found[-_FACTS_SHOWN:])), max(0, len(found) - _FACTS_SHOWN)
-    return Facts(asked.user_id, users, shown, more, tuple(reversed(revisions)), history, search)
+    ids = sorted({fact.source_turn for fact in shown if fact.source_turn})
+    turns = await turns_by_id(memory, ids, user_id=asked.user_id, tenant=asked.tenant)
+    sources = {name: replace(turn, steps=(), layout=None) for name, turn in turns.items()}
+    return Facts(asked.user_id, users, shown, more, tuple(reversed(revisions)), history, search, sources)
 
 
 def _matching(facts: Sequence[Fact], search: str) -> list[Fact]:
@@ -102,7 +108,7 @@ def show(data: Facts, reader: Reader) -> ui.View:
         ]
         everything = reader.asked.to(urls.ERASE, user_id=data.user_id)
         erase = el("a", say("erase.user", name=data.user_id), href=everything, class_="danger")
-        facts = ui.some("ul", [_fact(fact, reader) for fact in data.facts], class_="facts")
+        facts = ui.some("ul", [_fact(fact, data, reader) for fact in data.facts], class_="facts")
         rest = el("p", say("facts.more", n=data.more)) if data.more else None
         held = ui.card(say("facts.held"), facts or ui.empty(say("facts.none")), rest)
         body = [held, _add_form(reader), _revisions(data, reader), el("p", erase)]
@@ -114,7 +120,7 @@ def show(data: Facts, reader: Reader) -> ui.View:
     return ui.View(say("nav.facts"), [ui.confirmation(reader), choose, *body], lead=lead)
 
 
-def _fact(fact: Fact, reader: Reader) -> Element:
+def _fact(fact: Fact, data: Facts, reader: Reader) -> Element:
     say = reader.say
     state: Content = None
     if fact.retracted is not None:
@@ -125,12 +131,18 @@ def _fact(fact: Fact, reader: Reader) -> Element:
     time: list[Content] = [say("fact.since"), " ", reader.time(fact.valid_from)]
     if fact.valid_to:
         time += [" ", say("fact.until"), " ", reader.time(fact.valid_to)]
-    source = ui.soft([say("fact.source"), " ", el("code", fact.source_turn)], "span")
+    turn = data.sources.get(fact.source_turn or "")
+    origin = el("code", fact.source_turn) if turn is None else reader.turn(_place(turn), turn.id, turn.scope)
+    source = ui.soft([say("fact.source"), " ", origin], "span")
     sure = ui.soft(say("fact.confidence", share=reader.percent(fact.confidence)), "span")
     about: list[Content] = [state, tags, sure, ui.soft(time, "span")]
     meta = el("p", about, source if fact.source_turn else None, class_="meta")
     told = el("p", fact.text, class_="text"), meta, ui.some("blockquote", fact.source_quote)
     return el("li", told, class_="past") if state else el("li", told, _changes(fact, reader))
+
+
+def _place(turn: Turn) -> str:
+    return f"{turn.scope.conversation} #{turn.seq}"
 
 
 def _changes(fact: Fact, reader: Reader) -> Element:

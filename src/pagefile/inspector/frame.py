@@ -7,23 +7,32 @@ from pagefile.inspector.markup import Element, document, el
 from pagefile.inspector.page_request import Reader
 from pagefile.inspector.ui import View
 
-_MENU = (
+MENU = (
     urls.CONVERSATIONS,
+    urls.SEARCH,
+    urls.LIVE,
     urls.RECALL,
-    urls.ARCHIVE,
     urls.FACTS,
-    urls.SESSIONS,
+    urls.ARCHIVE,
+    urls.EXPERIMENTS,
     urls.CHAT,
     urls.GATEWAY,
     urls.METRICS,
+    urls.SETTINGS,
 )
 _TABS = (urls.CONVERSATION, urls.CALLS, urls.ARCHIVE, urls.SESSIONS, urls.RECALL, urls.CHAT, urls.ERASE)
 #: Pages that belong to another one in the navigation.
 _UNDER = {
-    **dict.fromkeys((urls.CONVERSATION, urls.CALLS, urls.CALL, urls.REPLAY), urls.CONVERSATIONS),
+    **dict.fromkeys((urls.CONVERSATION, urls.CALLS, urls.CALL, urls.REPLAY, urls.TRACE), urls.CONVERSATIONS),
     urls.PAGE: urls.ARCHIVE,
+    urls.EXPERIMENT: urls.EXPERIMENTS,
 }
-_TAB_OF = {urls.CALL: urls.CALLS, urls.REPLAY: urls.CALLS, urls.PAGE: urls.ARCHIVE}
+_TAB_OF = {
+    urls.CALL: urls.CALLS,
+    urls.REPLAY: urls.CALLS,
+    urls.PAGE: urls.ARCHIVE,
+    urls.TRACE: urls.CONVERSATION,
+}
 
 
 def page(view: View, reader: Reader) -> str:
@@ -34,7 +43,7 @@ def page(view: View, reader: Reader) -> str:
         el("title", f"{view.title} · Pagefile" if view.title != "Pagefile" else view.title),
         el("link", rel="stylesheet", href=urls.STYLE),
         el("link", rel="icon", href=urls.ICON, type="image/svg+xml"),
-        el("link", rel="alternate", type="application/json", href=_twin(reader)) if view.twin else None,
+        el("link", rel="alternate", type="application/json", href=_twin(view, reader)) if view.twin else None,
         el("script", src=urls.SCRIPT, defer=True) if view.script else None,
     ]
     steps = [el("li", el("a", text, href=place)) for place, text in view.crumbs]
@@ -47,14 +56,16 @@ def page(view: View, reader: Reader) -> str:
     return document(el("html", el("head", head), body, lang=language, data_theme=reader.theme))
 
 
-def _twin(reader: Reader) -> str:
+def _twin(view: View, reader: Reader) -> str:
+    if isinstance(view.twin, str):
+        return view.twin
     return reader.asked.here(urls.twin(reader.path), **reader.asked.query)
 
 
 def _header(view: View, reader: Reader) -> Element:
     nav = None
     if not view.bare:
-        places, label = {path: reader.asked.to(path) for path in _MENU}, reader.say("frame.navigation")
+        places, label = {path: reader.asked.to(path) for path in MENU}, reader.say("frame.navigation")
         current = _UNDER.get(reader.path, reader.path)
         nav = _nav("nav", places, current, reader, aria_label=label, class_="sections")
     # The logo: three pages, the last one fading.
@@ -100,8 +111,8 @@ def _tabs(reader: Reader) -> Element | None:
 
 
 def _footer(view: View, reader: Reader) -> Element:
-    links = {"frame.api": "/docs", "frame.health": "/healthz"}
+    links = {"frame.api": urls.DOCS, "frame.health": "/healthz"}
     if view.twin:
-        links = {"frame.json": _twin(reader), **links}
+        links = {"frame.json": _twin(view, reader), **links}
     made = [part for key, href in links.items() for part in (" · ", el("a", reader.say(key), href=href))]
     return el("footer", el("p", made[1:]))

@@ -3,14 +3,15 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Literal, TypedDict
 from urllib.parse import urlencode
 
 from pagefile.engine import Conversation, Memory
 from pagefile.errors import InvalidArgumentError
+from pagefile.inspector import urls
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.records import DEFAULT_TENANT, checked_text
+from pagefile.records import DEFAULT_TENANT, Scope, checked_text
 from pagefile.text.tables import table
 
 #: In every link where it matters, remembered in a cookie, or true only once.
@@ -63,6 +64,19 @@ class PageRequest:
         given = self.text(name)
         return given if given in known else known[0]
 
+    def day(self, name: str, *, after: bool = False) -> datetime | None:
+        """A day as a moment: its beginning, or with `after` its end, in UTC."""
+        given = self.text(name)
+        if given is None:
+            return None
+        try:
+            day = datetime.combine(date.fromisoformat(given), time(), UTC)
+            return day + timedelta(days=1) if after else day
+        except (ValueError, OverflowError) as error:
+            raise InvalidArgumentError(
+                f"{name} must be a day such as 2026-05-31, not {given[:40]!r}."
+            ) from error
+
     def flag(self, name: str) -> bool:
         return self.text(name) is not None
 
@@ -94,6 +108,10 @@ _REASONS = {
     r"fits as (?P<form>\w+)": "why.fits_as",
     r"over budget": "why.over_budget",
     r"over its own budget of (?P<n>\d+) tokens": "why.own_budget",
+    r"fits, worth (?P<worth>\S+) for (?P<n>\d+) tokens": "why.worth",
+    r"not worth its tokens: worth (?P<worth>\S+) for (?P<n>\d+) tokens": "why.not_worth",
+    r"paged out in step (?P<step>\d+), when the results were too much for (?P<n>\d+) tokens: "
+    r"(?P<left>\d+) of (?P<all>\d+) characters stay, those that the last calls point to": "why.paged_out",
     r"not read: older than what fits": "why.not_read",
     r"behind a newer turn that did not fit": "why.behind",
     r"(?P<n>\d+) facts of lower rank": "why.lower_rank",
@@ -184,6 +202,11 @@ class Reader:
 
     def here(self, path: str, /, *inside: Content, **values: object) -> Element:
         return el("a", *inside, href=self.asked.here(path, **values))
+
+    def turn(self, inside: Content, turn_id: str, scope: Scope) -> Element:
+        """A link to a turn in the timeline of its conversation."""
+        place = {"conversation_id": scope.conversation, "user_id": scope.user, "turn": turn_id}
+        return el("a", inside, href=f"{self.asked.to(urls.CONVERSATION, **place)}#here")
 
     def crumb(self, path: str, text: str, **values: object) -> tuple[str, str]:
         return self.asked.here(path, **values), text

@@ -10,7 +10,7 @@ from pagefile.inspector import ui, urls
 from pagefile.inspector.charts import gauge
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.page_request import PageRequest, Reader, chat_of
-from pagefile.records import Hit, Turn
+from pagefile.records import DEFAULT_TENANT, Hit, Scope, Turn
 from pagefile.text.bm25 import WordIndex
 from pagefile.text.words import terms
 
@@ -40,13 +40,19 @@ class Recalled:
     more: bool
     #: Users to choose from, taken from the latest conversations.
     users: tuple[str, ...]
+    #: Whether the user that was named has no conversation.
+    unknown: bool = False
 
 
 async def gather(memory: Memory, asked: PageRequest) -> Recalled:
     query = asked.text("q")
     users = await known_users(memory, asked)
-    if query is None or (asked.user_id is None and asked.conversation_id is None):
-        return Recalled(query, (), (), 0, more=False, users=users)
+    if asked.user_id is not None and asked.user_id not in users:
+        unknown = not await memory.conversations(**asked.owner, limit=1)
+    else:
+        unknown = False
+    if unknown or query is None or (asked.user_id is None and asked.conversation_id is None):
+        return Recalled(query, (), (), 0, more=False, users=users, unknown=unknown)
     if asked.conversation_id is not None:
         hits = await chat_of(memory, asked).recall(query, _HITS)
     else:
@@ -74,19 +80,30 @@ def _by_words(turns: Sequence[Turn], query: str) -> list[WordHit]:
 
 def show(data: Recalled, reader: Reader) -> ui.View:
     say, asked = reader.say, reader.asked
-    if data.query is None:
-        found = ui.empty(say("recall.ask"), say("recall.ask_about"))
+    if data.unknown:
+        found: Content = [ui.notice(say("recall.no_user", name=asked.user_id), "bad"), _users(data, reader)]
     elif asked.user_id is None and asked.conversation_id is None:
-        found = ui.notice(say("recall.whose"))
+        found = _users(data, reader)
+    elif data.query is None:
+        found = ui.empty(say("recall.ask"), say("recall.ask_about"))
     else:
         found = _both(data, reader)
     who = None
     if asked.conversation_id is None:
-        who = ui.user_field(reader, data.users, data.users[0] if len(data.users) == 1 else None)
+        alone = data.users[0] if len(data.users) == 1 else None
+        who = ui.user_field(reader, data.users, alone, required=True)
     query = ui.search_field(reader, "recall.query", data.query, required=True)
     go = ui.button(reader, "recall.go")
     form = ui.asking_form(reader, "nav.recall", query, who, button=go, **ui.scope_of(reader, who))
     return ui.View(say("nav.recall"), [form, found], lead=say("recall.lead"))
+
+
+def _users(data: Recalled, reader: Reader) -> Content:
+    """Whose turns to recall: recall looks through the conversations of one user."""
+    links = [el("li", reader.link(urls.RECALL, user, user_id=user, q=data.query)) for user in data.users]
+    if not links:
+        return ui.empty(reader.say("facts.nobody"))
+    return ui.card(reader.say("recall.whose"), el("ul", links, class_="chips"))
 
 
 def _both(data: Recalled, reader: Reader) -> Element:
@@ -97,7 +114,8 @@ def _both(data: Recalled, reader: Reader) -> Element:
 
     def item(hit: Hit | WordHit, kind: str, when: Content = None, parts: Content = None) -> Element:
         name = hit.conversation_id
-        link = reader.link(urls.CONVERSATION, name, conversation_id=name, user_id=reader.asked.user_id)
+        scope = Scope(reader.asked.tenant or DEFAULT_TENANT, reader.asked.user_id, name)
+        link = reader.turn(name, hit.id, scope)
         score = ui.badge(say("score", score=f"{hit.score:.3f}"), kind)
         alone = None if hit.id in both else ui.badge(say("recall.only_here"), "open")
         return el("li", el("p", link, " ", when, score, alone), el("blockquote", hit.text[:_SHOWN]), parts)

@@ -15,7 +15,7 @@ from pagefile.records import SNAPSHOT_KEY, JsonValue, WindowRecord
 from pagefile.window.comparison import CandidateChange, DiffLine, bill
 
 #: What the form offers; every other name that can be changed works in the query string.
-_OFFERED = (
+OFFERED = (
     "window_tokens",
     "recent_turns",
     "threshold",
@@ -25,7 +25,7 @@ _OFFERED = (
     "facts.similarity_weight",
     "facts.confidence_weight",
 )
-_CHOICES: Mapping[str, tuple[str, ...]] = {
+CHOICES: Mapping[str, tuple[str, ...]] = {
     "placement": ("tail", "head"),
     "recall": ("auto", "always", "never"),
     "archive.strategy": ("model", "keyword", "similarity", "hybrid"),
@@ -101,8 +101,8 @@ def _form(data: Compared, reader: Reader) -> Element:
         now, key = data.changes.get(name, _value_text(data.recorded.get(name))), f"set.{name}"
         return ui.choice_of(reader, key, key, now, [(one, reader.say(f"{key}.{one}")) for one in known])
 
-    choices = [choice(name, known) for name, known in _CHOICES.items()]
-    fields = el("div", [*map(number, _OFFERED)], choices, class_="grid")
+    choices = [choice(name, known) for name, known in CHOICES.items()]
+    fields = el("div", [*map(number, OFFERED)], choices, class_="grid")
     reset = reader.link(urls.REPLAY, reader.say("replay.reset"), call_id=data.call.id)
     buttons = [ui.button(reader, "replay.go"), reset]
     return ui.asking_form(reader, "replay.change", fields, button=buttons, call_id=data.call.id)

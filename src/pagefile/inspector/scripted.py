@@ -72,7 +72,8 @@ def _answer(messages: Messages) -> str:
     chinese = language(question) == "zh"
     chars, pages = sum(len(_content(one)) for one in messages), len(set(_pages(messages)))
     window = _text("scripted.window", chinese, n=len(messages), chars=f"{chars:,}")
-    out = _text("scripted.paged_out", chinese, pages=pages) if pages else _text("scripted.end", chinese)
+    key = "scripted.paged_out.one" if pages == 1 else "scripted.paged_out"
+    out = _text(key, chinese, pages=pages) if pages else _text("scripted.end", chinese)
     if loaded:
         told = _text("scripted.loaded", chinese, line=_telling(loaded, question))
     else:

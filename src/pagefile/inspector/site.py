@@ -10,11 +10,15 @@ from pagefile.inspector import (
     bill,
     conversations,
     erasure,
+    experiments,
     facts,
+    live,
     playground,
     recall,
     replay,
+    search,
     timeline,
+    trace,
     ui,
     urls,
 )
@@ -34,13 +38,25 @@ class Page:
     show: Show
     #: The scope the page turned out to be about, where the request gives only an id.
     about: Callable[[Any, PageRequest], PageRequest] | None = None
+    #: What the JSON is of, if the page shows more than that.
+    twin: Callable[[Any], Any] = lambda data: data
 
 
 PAGES: tuple[Page, ...] = (
     Page(urls.CONVERSATIONS, conversations.gather, conversations.show),
     Page(urls.CONVERSATION, timeline.gather, timeline.show),
     Page(urls.CALLS, bill.gather_calls, bill.show_calls),
-    Page(urls.CALL, bill.gather_call, bill.show_call, lambda data, asked: bill.about(data.call, asked)),
+    Page(
+        urls.CALL,
+        bill.gather_call,
+        bill.show_call,
+        lambda data, asked: bill.about(data.call, asked),
+        lambda data: data.explanation,
+    ),
+    Page(urls.TRACE, trace.gather, trace.show),
+    Page(urls.SEARCH, search.gather, search.show),
+    Page(urls.LIVE, live.gather, live.show),
+    Page(urls.EXPERIMENTS, experiments.gather, experiments.show),
     Page(urls.REPLAY, replay.gather, replay.show, lambda data, asked: bill.about(data.call, asked)),
     Page(urls.RECALL, recall.gather, recall.show),
     Page(urls.ARCHIVE, archive.gather, archive.show),
@@ -52,4 +68,9 @@ PAGES: tuple[Page, ...] = (
 )
 
 #: What a form does, by its path; returns the URL to continue at.
-ACTIONS: Mapping[str, Action] = {urls.PAGE: archive.pin, urls.FACTS: facts.change}
+ACTIONS: Mapping[str, Action] = {
+    urls.PAGE: archive.pin,
+    urls.FACTS: facts.change,
+    urls.NOTE: trace.note,
+    urls.EXPERIMENT: experiments.remove,
+}

@@ -14,6 +14,7 @@ from pagefile.errors import ConflictError, PagefileError
 from pagefile.inspector import ui, urls
 from pagefile.inspector.conversations import Row, conversations_table, rows_of
 from pagefile.inspector.demo import fill_demo
+from pagefile.inspector.frame import MENU
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.page_request import PageRequest, Reader
 from pagefile.records import JsonObject
@@ -22,7 +23,7 @@ from pagefile.settings import Settings
 logger = logging.getLogger("pagefile")
 
 _SHOWN = 8
-_WAYS = (urls.CONVERSATIONS, urls.RECALL, urls.ARCHIVE, urls.FACTS, urls.CHAT, urls.GATEWAY, urls.METRICS)
+_WAYS = MENU
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,13 +56,19 @@ class Timeline:
     older: int | None
     newer: int | None
     window_tokens: int
+    #: The turn that the link led to.
+    sought: str | None = None
 
 
 async def gather(memory: Memory, asked: PageRequest) -> Timeline:
-    """The newest slice, or the one after a position."""
+    """The newest slice, the one after a position, or the one around a turn."""
     chat = chat_of(memory, asked)
     head = await chat.head()
     after = asked.whole("after", -1, least=-1) if asked.text("after") else None
+    sought = asked.text("turn")
+    if sought is not None:
+        seq = (await found_turn(chat, sought)).seq
+        after = None if seq is None else max(0, seq - 1 - PER_PAGE // 4)
     entries = await chat.log(after=after or 0, limit=PER_PAGE, newest=after is None)
     numbers = [entry.seq for entry in entries if entry.seq is not None]
     first, last = (numbers[0], numbers[-1]) if numbers else (1, head.last_seq)
@@ -79,7 +85,13 @@ async def gather(memory: Memory, asked: PageRequest) -> Timeline:
         max(0, first - 1 - PER_PAGE) if first > 1 else None,
         last if last < head.last_seq else None,
         memory.settings.window_tokens,
+        sought,
     )
+
+
+async def found_turn(chat: Conversation, turn_id: str) -> Turn:
+    """A turn by its id: adding nothing to it returns it as it is."""
+    return await chat.extend(turn_id, ())
 
 
 async def _before(chat: Conversation, marks: Sequence[Checkpoint]) -> Checkpoint | None:
@@ -107,16 +119,16 @@ def show(data: Timeline, reader: Reader) -> ui.View:
     figures = {**counts, "conv.covered": f"#{covered}" if covered else "–", **times}
     fill = say("conv.fill", part=reader.percent(head.live_tokens / data.window_tokens))
     bar = level(head.live_tokens, data.window_tokens, fill), el("p", fill, class_="soft under")
-    slices = _slices(data, reader)
     entries = [_entry(entry, data, reader) for entry in data.entries]
     log = el("ol", entries, class_="timeline") if entries else ui.empty(say("time.nothing"))
     lead = ui.some("span", head.scope.user, class_="who") or say("conv.nobody")
     crumbs = ((reader.asked.to(urls.CONVERSATIONS), say("nav.conversations")),)
-    body = [ui.figures(reader, figures), bar, slices, log, slices]
+    above, below = _slices(data, reader), _slices(data, reader, below=True)
+    body = [ui.figures(reader, figures), bar, above, log, below]
     return ui.View(head.scope.conversation or "", body, lead, crumbs, script=True)
 
 
-def _slices(data: Timeline, reader: Reader) -> Element | None:
+def _slices(data: Timeline, reader: Reader, *, below: bool = False) -> Element | None:
     if data.older is None and data.newer is None:
         return None
 
@@ -125,7 +137,8 @@ def _slices(data: Timeline, reader: Reader) -> Element | None:
         return ui.step_to(reader.say(key), place)
 
     steps = step("slice.first", 0), step("slice.older", data.older), step("slice.newer", data.newer)
-    return ui.pager(reader, *steps, reader.here(urls.CONVERSATION, reader.say("slice.last")))
+    last = reader.here(urls.CONVERSATION, reader.say("slice.last"))
+    return ui.pager(reader, *steps, last, below=below)
 
 
 def _entry(entry: Entry, data: Timeline, reader: Reader) -> Element:
@@ -157,13 +170,18 @@ def _turn(turn: Turn, data: Timeline, reader: Reader) -> Element:
         [_step(step, data, reader) for step in turn.steps],
         _side("assistant", "role.assistant", turn.assistant, reader),
     ]
-    kind = f"entry turn {turn.status}{' covered' if covered else ''}"
-    return el("li", _line(title, state, turn.tokens, turn.at, reader, bill), said, class_=kind, id=name)
+    sought = turn.id == data.sought
+    kind = f"entry turn {turn.status}{' covered' if covered else ''}{' sought' if sought else ''}"
+    here = el("span", id="here") if sought else None
+    links = [reader.here(urls.TRACE, say("entry.trace"), turn=turn.id), bill]
+    line = _line(title, state, turn.tokens, turn.at, reader, links)
+    return el("li", here, line, said, class_=kind, id=name)
 
 
 def _line(title: str, state: Content, tokens: int, at: datetime, reader: Reader, link: Content) -> Element:
     size = ui.soft(reader.count("count.tokens", tokens), "span")
-    return el("header", el("h2", title), state, size, reader.time(at, exact=True), link)
+    links = ui.some("span", link, class_="links")
+    return el("header", el("h2", title), state, size, reader.time(at, exact=True), links)
 
 
 def _side(kind: str, key: str, text: str | None, reader: Reader) -> Content:

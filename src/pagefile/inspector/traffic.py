@@ -99,7 +99,7 @@ def _figures(data: Shown, reader: Reader) -> Content:
         "traffic.saved": sum(one.tokens_saved for one in every),
     }
     if data.currency:
-        figures["traffic.price"] = _price(total(one.price for one in every), data.currency)
+        figures["traffic.price"] = ui.price(total(one.price for one in every), data.currency)
     return ui.figures(reader, figures)
 
 
@@ -115,7 +115,7 @@ def _table(data: Shown, reader: Reader) -> Content:
 def _row(one: GatewayRequest, currency: str, reader: Reader) -> tuple[ui.Value, ...]:
     window = None if one.window_s is None else reader.say("traffic.window", ms=f"{one.window_s * 1000:.0f}")
     latency = [f"{one.seconds:.2f} s", ui.some("small", window)]
-    price = () if not currency else ("–" if one.price is None else _price(one.price, currency),)
+    price = () if not currency else ("–" if one.price is None else ui.price(one.price, currency),)
     tokens = ("–" if n is None else n for n in (one.tokens_in, one.tokens_out))
     model = [el("code", one.model or "–"), el("small", one.protocol)]
     return (
@@ -140,9 +140,3 @@ def _links(one: GatewayRequest, reader: Reader) -> Content:
     if one.call_id is not None:
         made += [" · ", el("a", reader.say("traffic.bill"), href=there.here(urls.CALL, call_id=one.call_id))]
     return made
-
-
-def _price(value: float, currency: str) -> str:
-    return (
-        f"{value:,.2f} {currency}" if value >= 1 or not value else f"{value:.6f}".rstrip("0") + f" {currency}"
-    )

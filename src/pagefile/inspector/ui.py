@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import zip_longest
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.page_request import Reader
@@ -35,8 +35,8 @@ class View:
     bare: bool = False
     #: After how many seconds it loads itself again; None for never.
     refresh_s: int | None = None
-    #: Whether the page has a JSON twin: problems and the sign-in have none.
-    twin: bool = True
+    #: Whether the page has a JSON twin, or which: problems and the sign-in have none.
+    twin: bool | str = True
 
 
 def some(name: str, *inside: Content, **attributes: object) -> Element | None:
@@ -48,6 +48,13 @@ def shown(value: Value, reader: Reader) -> Content:
     if isinstance(value, datetime):
         return reader.time(value)
     return reader.number(value) if isinstance(value, int) else value
+
+
+def price(value: float, currency: str) -> str:
+    """A price, with as many digits as it needs."""
+    if value >= 1 or not value:
+        return f"{value:,.2f} {currency}"
+    return f"{value:.6f}".rstrip("0") + f" {currency}"
 
 
 # -- boxes and lists -----------------------------------------------------------------------------------------------------
@@ -234,8 +241,10 @@ def step_to(text: str, href: str | None, **more: object) -> Element:
     return soft(text, "span") if href is None else el("a", text, href=href, **more)
 
 
-def pager(reader: Reader, *steps: Content) -> Element:
-    return el("nav", *steps, aria_label=reader.say("pager.label"), class_="pager")
+def pager(reader: Reader, *steps: Content, below: bool = False) -> Element:
+    """Links to the parts before and after; one below what it is about has a name of its own."""
+    label = reader.say("pager.below" if below else "pager.label")
+    return el("nav", *steps, aria_label=label, class_="pager")
 
 
 def older(reader: Reader, href: str | None) -> Element | None:
@@ -246,15 +255,15 @@ def older(reader: Reader, href: str | None) -> Element | None:
 # -- texts ---------------------------------------------------------------------------------------------------------------
 
 
-def said(text: str, reader: Reader) -> Content:
+def said(text: str, reader: Reader, *, shown: int = _SHOWN) -> Content:
     """Spoken text, line by line; long texts can be expanded."""
-    if len(text) <= _SHOWN + 200:
+    if len(text) <= shown + 200:
         return el("div", text, class_="text")
-    rest = text[_SHOWN : _SHOWN + _MORE]
-    left = len(text) - _SHOWN - len(rest)
-    more = el("summary", reader.say("text.more", n=reader.number(len(text) - _SHOWN)))
+    rest = text[shown : shown + _MORE]
+    left = len(text) - shown - len(rest)
+    more = el("summary", reader.say("text.more", n=reader.number(len(text) - shown)))
     cut = soft(reader.say("text.cut", n=reader.number(left))) if left else None
-    return [el("div", text[:_SHOWN], class_="text"), el("details", more, el("div", rest, class_="text"), cut)]
+    return [el("div", text[:shown], class_="text"), el("details", more, el("div", rest, class_="text"), cut)]
 
 
 def whole(text: str) -> Element:
@@ -265,9 +274,21 @@ def code(value: object) -> Element:
     return el("pre", json.dumps(to_json(value), ensure_ascii=False, indent=2), tabindex="0")
 
 
-def message(given: Mapping[str, object], reader: Reader) -> Element:
+def _tool_call(given: object) -> Element:
+    """A call of a tool, as somebody would write it."""
+    call = cast("Mapping[str, Any]", given)
+    function = call.get("function", call)
+    name, arguments = str(function.get("name", "")), function.get("arguments", "")
+    shown = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    return el("p", el("code", f"{name}({shown[:_SHOWN]})"), class_="call")
+
+
+def message(
+    given: Mapping[str, object], reader: Reader, *, level: str = "h3", shown: int = _SHOWN
+) -> Element:
     role, content, calls = str(given.get("role", "")), given.get("content"), given.get("tool_calls")
-    spoken = said(content, reader) if isinstance(content, str) and content else None
-    title = el("h3", f"{role} · {given['name']}" if given.get("name") else role, class_="role")
-    data = [code(value) for value in (content if spoken is None else None, calls) if value]
+    spoken = said(content, reader, shown=shown) if isinstance(content, str) and content else None
+    title = el(level, f"{role} · {given['name']}" if given.get("name") else role, class_="role")
+    data = [code(value) for value in (content if spoken is None else None,) if value]
+    data += [_tool_call(one) for one in cast("Sequence[object]", calls or ())]
     return el("article", title, spoken, data, class_=f"message m-{role if role in _ROLES else 'other'}")

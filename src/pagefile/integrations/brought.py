@@ -11,9 +11,9 @@ from itertools import groupby
 from typing import Any, cast
 from uuid import NAMESPACE_URL, uuid5
 
+from pagefile.edge.recorder import Called
 from pagefile.engine import Conversation, Memory
 from pagefile.errors import InvalidArgumentError, NotFoundError, TransferError
-from pagefile.integrations.recorder import Called
 from pagefile.records import MAX_ID_CHARS, JsonObject, JsonValue, utc
 from pagefile.text.fact_ranking import fact_key
 

@@ -18,6 +18,7 @@ from typing import Any, Final, cast
 
 import anyio.to_thread
 
+from pagefile.edge.recorder import Called
 from pagefile.errors import TransferError
 from pagefile.integrations import memory_dumps, transcripts
 from pagefile.integrations.brought import (
@@ -37,7 +38,6 @@ from pagefile.integrations.brought import (
     text,
     turns_of,
 )
-from pagefile.integrations.recorder import Called
 from pagefile.records import CHECKPOINT_QUERY, JsonObject
 from pagefile.shapes.tool_arguments import read_arguments
 from pagefile.standalone.agent_memory import texts_in

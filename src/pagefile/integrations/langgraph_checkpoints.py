@@ -13,9 +13,9 @@ from functools import partial
 from typing import Any, cast
 
 from pagefile.blocking import BlockingMemory
+from pagefile.edge.fail_open import MemoryLoop
 from pagefile.engine import Memory
 from pagefile.errors import ConflictError, MissingExtraError
-from pagefile.integrations.fail_open import MemoryLoop
 from pagefile.ports import OWN_NAMESPACE, ItemKey, ItemWrite, Namespace, StoredItem
 from pagefile.records import DEFAULT_TENANT, JsonValue, Scope, checked_id
 

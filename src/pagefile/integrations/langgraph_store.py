@@ -14,9 +14,9 @@ from typing import Any, cast
 
 from pagefile.arrays import np
 from pagefile.blocking import BlockingMemory
+from pagefile.edge.fail_open import MemoryLoop
 from pagefile.engine import Memory
 from pagefile.errors import ClosedError, MissingExtraError, ModelOutputError, PagefileError, SettingsError
-from pagefile.integrations.fail_open import MemoryLoop
 from pagefile.models.embedders import of_unit_length
 from pagefile.ports import OWN_NAMESPACE, ItemKey, ItemWrite, Namespace, StoredItem, Vector
 from pagefile.records import DEFAULT_TENANT, Scope, checked_id

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, cast
 
+from pagefile.edge.recorder import Called
 from pagefile.errors import TransferError
 from pagefile.integrations.brought import (
     Brought,
@@ -14,7 +15,6 @@ from pagefile.integrations.brought import (
     moment,
     text,
 )
-from pagefile.integrations.recorder import Called
 from pagefile.integrations.transcripts import Read, arguments_of, brought_of, joined, together
 
 # -- Letta ------------------------------------------------------------------------------------------------------------

@@ -36,22 +36,25 @@ class PrometheusMeter(Meter):
     def observe(self, name: str, value: float, **labels: str) -> None:
         self._of(name, labels).observe(value)
 
-    def text(self, *, tasks: int | None = None) -> bytes:
+    def text(self, **gauges: float) -> bytes:
         """All metrics in Prometheus' text format, including other processes' if a directory is shared.
 
-        `tasks` is how many tasks run in this process now, for tracking down one that never ends.
+        `gauges` are values of this moment and this process, by the names of their metrics.
         """
         if self._shared is None:
             merged: Any = self.registry
         else:
             merged = CollectorRegistry()
             MultiProcessCollector(merged, path=str(self._shared))
-        if tasks is None:
+        if not gauges:
             return generate_latest(merged)
         # Not summed across the processes that share a directory.
-        metric = next(metric for metric in METRICS if metric.name == "pagefile_tasks")
-        gauge = GaugeMetricFamily(metric.name, metric.tells, tasks)
-        now: Any = SimpleNamespace(collect=lambda: [gauge])
+        families = [
+            GaugeMetricFamily(metric.name, metric.tells, gauges[metric.name])
+            for metric in METRICS
+            if metric.name in gauges
+        ]
+        now: Any = SimpleNamespace(collect=lambda: families)
         return generate_latest(merged) + generate_latest(now)
 
     def _of(self, name: str, labels: dict[str, str]) -> Any:

@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 from typing import Any, Final, TypeAlias, cast
 from uuid import NAMESPACE_URL, uuid5
 
+from pagefile.edge.recorder import Asked, Called
 from pagefile.errors import TransferError
 from pagefile.integrations.brought import (
     Brought,
@@ -21,8 +22,8 @@ from pagefile.integrations.brought import (
     text,
     turns_of,
 )
+from pagefile.integrations.claude_code.shapes import ATTACHED
 from pagefile.integrations.projects import project_user
-from pagefile.integrations.recorder import Called
 from pagefile.shapes.tool_arguments import read_arguments
 from pagefile.standalone.agent_memory import texts_in
 
@@ -122,6 +123,10 @@ def _anthropic(role: str, content: object, name: str | None, line: Mapping[str, 
     if said.startswith(_NOTES):
         yield "notes of the program"
         return
+    shown = tuple(block for block in blocks if block.get("type") in ATTACHED)
+    if role == "user" and shown:
+        # As a hook records it.
+        said = "\n".join(filter(None, (said, Asked(shown).text)))
     calls = tuple(
         Called(str(block.get("name") or "tool"), block.get("input"), text(block.get("id")))
         for block in blocks

@@ -23,8 +23,8 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.message import ClientMessageMetadata, SessionMessage
 from pydantic import ValidationError
 
+from pagefile.edge.fail_open import FailOpen
 from pagefile.errors import SettingsError
-from pagefile.integrations.fail_open import FailOpen
 from pagefile.lru import Lru
 from pagefile.mcp.calling import Answered, Caller
 from pagefile.mcp.paging import Pager, without_output_schemas

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from importlib.metadata import version
+from time import perf_counter
 from typing import Any
 
 import mcp_types as types
@@ -13,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 
 from pagefile.errors import NotFoundError, PagefileError
 from pagefile.mcp import prompts, resources
-from pagefile.mcp.calling import Caller
+from pagefile.mcp.calling import Answered, Caller
 from pagefile.mcp.changes import Changes
 from pagefile.mcp.tools import ROWS, listed
 
@@ -79,7 +80,7 @@ class MemoryServer:
             )
         caller = self._caller(ctx)
         await ctx.session.report_progress(0, 1)
-        answered = await caller.call(params.name, params.arguments or {})
+        answered = await self._measured(caller, params)
         await ctx.session.report_progress(1, 1)
         if not answered.failed and ROWS[params.name].verb.changes:
             said = (answered.structured or {}).get("conversation_id")
@@ -90,6 +91,14 @@ class MemoryServer:
             structured_content=answered.structured,
             is_error=answered.failed,
         )
+
+    async def _measured(self, caller: Caller, params: types.CallToolRequestParams) -> Answered:
+        meter, began = caller.memory.engine.meter, perf_counter()
+        answered = await caller.call(params.name, params.arguments or {})
+        outcome = "refused" if answered.failed else "answered"
+        meter.count("pagefile_mcp_calls_total", tool=params.name, outcome=outcome)
+        meter.observe("pagefile_mcp_seconds", perf_counter() - began, tool=params.name)
+        return answered
 
     # -- resources ----------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Literal, TypeAlias, TypedDict, Unpack
 
 from pagefile.content import JsonObject, JsonValue, Message
-from pagefile.records import Checkpoint, ConversationInfo, Entry, Scope, Status, Step, Turn
+from pagefile.records import MAX_INT, Checkpoint, ConversationInfo, Entry, Scope, Status, Step, Turn
 
 __all__ = [
     "ENDED",
@@ -23,12 +23,14 @@ __all__ = [
     "Labels",
     "LogReader",
     "LogView",
+    "MatchQuery",
     "Neighbourhood",
     "ResetDraft",
     "SinceRequest",
     "TurnChange",
     "TurnDraft",
     "TurnLog",
+    "TurnPlace",
     "TurnRef",
     "TurnSource",
     "ViewRequest",
@@ -100,7 +102,7 @@ class Extend:
     steps: tuple[Step, ...] = ()
     results: Mapping[int, Step] = field(default_factory=dict[int, Step])
     blobs: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
-    #: The user's first text, if the turn had none, and its tokens.
+    #: The user's first text, if the turn had none, or the known one with what these messages add to it, and its tokens.
     user: str | None = None
     user_tokens: int = 0
     #: The number of messages the turn had when this was made; None if unknown.
@@ -318,6 +320,24 @@ class ConversationQuery:
     after: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class MatchQuery:
+    """Turns that count, of some conversations of a tenant, by what was said in them."""
+
+    tenant: str
+    conversations: Sequence[str]
+    #: Each must occur in what the user, the assistant or a tool said, as it is written; the case of ASCII letters is ignored.
+    words: Sequence[str] = ()
+    #: A tool that was called.
+    tool: str | None = None
+    #: When it was said: from `since` on, before `until`.
+    since: datetime | None = None
+    until: datetime | None = None
+    #: Only turns with an `after_seq` < `seq` < `before_seq`.
+    after_seq: int = 0
+    before_seq: int = MAX_INT
+
+
 class LogReader(ABC):
     """Reads the log. A reader never waits for a writer."""
 
@@ -357,6 +377,21 @@ class LogReader(ABC):
         An `after` that is not in the list raises `NotFoundError`, as in every list.
         """
 
+    @abstractmethod
+    async def matching(self, query: MatchQuery) -> list["TurnRef"]:
+        """Where the turns are, by conversation id, then newest first.
+
+        Ownership is not checked, and every turn in the range is looked at: callers name the conversations of their scope, and
+        bound the range. What a tool returned is searched as it is stored with the turn: of an archived result, its placeholder.
+        """
+
+    @abstractmethod
+    async def located(self, scope: Scope, turn_ids: Sequence[str]) -> Mapping[str, "TurnPlace"]:
+        """Where each turn is; those that the scope does not see are left out.
+
+        Copies in forks have the same id: the conversation that came first is named.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class SinceRequest:
@@ -374,6 +409,14 @@ class TurnRef:
 
     conversation: str
     seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class TurnPlace:
+    """A turn's conversation, with its owner, and its position there; None while it is open."""
+
+    scope: Scope
+    seq: int | None
 
 
 @dataclass(frozen=True, slots=True)

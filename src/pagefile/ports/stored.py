@@ -9,7 +9,7 @@ from secrets import token_bytes
 
 from pagefile.records import Fact, JsonObject, Revision, Scope, WindowRecord
 
-__all__ = ["CachedSession", "FactStore", "SessionCache", "SessionStore", "WindowLog"]
+__all__ = ["CachedSession", "CallSize", "FactStore", "SessionCache", "SessionStore", "WindowLog"]
 
 
 class FactStore(ABC):
@@ -80,6 +80,19 @@ class FactStore(ABC):
         return revision.after[0]
 
 
+@dataclass(frozen=True, slots=True)
+class CallSize:
+    """A recorded window in numbers."""
+
+    id: str
+    #: Whom it was made for.
+    scope: Scope
+    at: datetime
+    tokens: int
+    #: How full the window would have been with every live turn in it.
+    ratio: float
+
+
 class WindowLog(ABC):
     """Recently compiled windows."""
 
@@ -94,6 +107,10 @@ class WindowLog(ABC):
     @abstractmethod
     async def list(self, scope: Scope, *, limit: int = 100, after: str | None = None) -> list[WindowRecord]:
         """Calls made for this scope (tenant, user or conversation), newest first; `after` continues after a call id."""
+
+    @abstractmethod
+    async def sizes(self, scope: Scope, *, limit: int = 100) -> Sequence[CallSize]:
+        """How large the newest calls of a scope were, newest first: a row of each without its receipt."""
 
     @abstractmethod
     async def get(self, scope: Scope, call_id: str) -> WindowRecord:

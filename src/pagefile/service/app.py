@@ -14,12 +14,16 @@ from starlette.routing import BaseRoute
 from starlette.types import Receive, Scope, Send
 
 from pagefile.engine import Memory
+from pagefile.engine.audit_log import AuditLog
 from pagefile.engine.standard_tiers import chat_model
 from pagefile.errors import PagefileError
+from pagefile.inspector.experiments import batches
+from pagefile.inspector.playground import Chosen
 from pagefile.inspector.start import filling
 from pagefile.integrations.prometheus import PrometheusMeter
 from pagefile.service import (
     agent_hooks,
+    audit,
     chat_turn,
     compat,
     exposure,
@@ -30,7 +34,9 @@ from pagefile.service import (
     routes,
     transfer,
 )
+from pagefile.service.audit import AuditMiddleware
 from pagefile.service.auth import AuthMiddleware, unguarded
+from pagefile.service.background import BackgroundWorker
 from pagefile.service.chat_hooks import ChatHooks
 from pagefile.service.idempotency import IdempotencyMiddleware
 from pagefile.service.inspector_auth import InspectorAuth
@@ -38,15 +44,26 @@ from pagefile.service.problems import http_error, pagefile_error, validation_err
 from pagefile.service.request_guard import ErrorMiddleware, RequestGuard
 from pagefile.service.streams import open_streams
 from pagefile.settings import ServiceSettings, Settings
+from pagefile.tiers.episodes import Episodes
 
 _ABOUT = (
     "Virtual memory for LLM agents: everything the agent ever saw stays on disk, and every model call gets the window "
-    "that fits. Conversations, users and tenants are named in the body or the query string; unknown fields are refused."
+    "that fits. Conversations, users and tenants are named in the body or the query string; unknown fields are refused.\n\n"
+    "Not described here, because others describe them: the gateway (the APIs of OpenAI and Anthropic under `/v1`), the MCP server "
+    "(`/mcp`), and the APIs of other memories (`/mem0`, `/agent-memory`, `/v1/memory_stores`)."
 )
 
 
 _BUSY = (routes.windows, routes.turns, routes.calls, chat_turn.routes, routes.archive, routes.conversations)
-_REST = (routes.facts, agent_hooks.routes, transfer.routes, routes.health, reference.routes, inspector.routes)
+_REST = (
+    routes.facts,
+    agent_hooks.routes,
+    transfer.routes,
+    audit.routes,
+    routes.health,
+    reference.routes,
+    inspector.routes,
+)
 #: Matched in this order, so the busiest come first.
 _ROUTES: list[BaseRoute] = [route for group in (*_BUSY, *_REST) for route in group.routes]
 #: The gateway's come last: they match every path of a provider's.
@@ -70,9 +87,14 @@ class _Service(FastAPI):
         return _Service._reference
 
 
-def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
-    """The service, ready for uvicorn; `metrics` is the directory in which several workers aggregate theirs."""
-    service = settings.service
+def create_app(
+    settings: Settings, *, metrics: Path | None = None, background: BackgroundWorker | None = None
+) -> FastAPI:
+    """The service, ready for uvicorn; `metrics` is the directory in which several workers aggregate theirs.
+
+    `background` is the child that does the background work, if there is one.
+    """
+    service, log = settings.service, AuditLog.of(settings.policy)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
@@ -81,15 +103,26 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
             opened.push_async_callback(app.state.hooks.close)
             if model is not None:
                 opened.push_async_callback(model.close)
+            app.state.chosen_model = chosen = Chosen()
+            opened.push_async_callback(chosen.set, None)
             memory = await opened.enter_async_context(Memory.open(settings=settings, meter=app.state.meter))
             await exposure.check_binding(service, memory.engine.store.keys)
+            if background is not None:
+                background.go()
+                await opened.enter_async_context(background.joined(memory, app.state.meter))
             await anyio.to_thread.run_sync(transfer.remove_left_uploads)
             app.state.upstreams = await opened.enter_async_context(gateway.upstreams(memory, settings))
             app.state.mcp = await opened.enter_async_context(mcp.opened(settings))
+            await opened.enter_async_context(_watching(memory))
             app.state.memory = memory
             opened.callback(setattr, app.state, "memory", None)
             app.state.filling = await opened.enter_async_context(filling())
+            app.state.batches = await opened.enter_async_context(batches())
             app.state.streams = await opened.enter_async_context(open_streams(memory))
+            starting = await opened.enter_async_context(anyio.create_task_group())
+            opened.callback(starting.cancel_scope.cancel)
+            # It takes seconds: the first question would wait for it, or be answered without.
+            starting.start_soon(memory.engine.tier(Episodes).derivation.load)
             yield
 
     app = _Service(
@@ -109,6 +142,7 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
             Middleware(RequestGuard, names=exposure.allowed_names(service), service=service),
             *exposure.across_origins(service),
             Middleware(AuthMiddleware, service=service),
+            *([] if log is None else [Middleware(AuditMiddleware, log=log)]),
             Middleware(IdempotencyMiddleware),
         ],
         exception_handlers={
@@ -124,10 +158,20 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
     ) = None
     app.state.hooks = ChatHooks.of(settings.chat)
     app.state.settings = settings
+    app.state.audit = log
     app.state.meter = PrometheusMeter(shared=metrics)
     if forgotten := list(unguarded(app)):
         raise RuntimeError(f"These routes check no key: {', '.join(forgotten)}. See service/auth.py.")
     return app
+
+
+@asynccontextmanager
+async def _watching(memory: Memory) -> AsyncGenerator[None]:
+    """How far recall by meaning is behind is known while the service runs."""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(memory.engine.watch)
+        yield
+        tasks.cancel_scope.cancel()
 
 
 def _traces(service: ServiceSettings) -> list[Middleware]:

@@ -7,7 +7,7 @@ where none is required, everything is open, as suits a single-user machine.
 """
 
 import logging
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial, wraps
@@ -47,7 +47,7 @@ OWN_HEADER = "x-pagefile-key"
 #: The inspector's sign-in pages and their assets.
 SIGNING_IN = frozenset({urls.LOGIN, urls.LOGOUT, urls.STYLE, urls.SCRIPT, urls.ICON})
 #: Paths that need no key: API documentation and health checks. None of them exposes any memory.
-PUBLIC = frozenset({"/", "/docs", "/style.css", "/openapi.json", "/healthz", "/readyz"}) | SIGNING_IN
+PUBLIC = frozenset({"/", "/docs", "/openapi.json", "/healthz", "/readyz"}) | SIGNING_IN
 #: Public pages that show more to a caller with a key.
 TELLS_MORE = frozenset({"/", "/healthz"})
 #: Routes that name no tenant, and why that is safe: their responses expose no memory.
@@ -68,6 +68,7 @@ SAID_ALOUD = frozenset({"/v1/forget"})
 NOT_YOURS = "This key may not use this conversation: use an id of your own."
 
 _STATE = "pagefile.principal"
+_SUBJECT = "pagefile.subject"
 _GUARDED = "__pagefile_guarded__"
 
 R = TypeVar("R")
@@ -143,12 +144,26 @@ class AuthMiddleware:
 
 
 def is_public(path: str) -> bool:
-    return path in PUBLIC or path.startswith("/problems/")
+    return path in PUBLIC or path.startswith(("/problems/", "/docs/"))
 
 
 def principal_of(request: Request) -> Principal:
     """The authenticated caller. Raises `KeyError` without the `AuthMiddleware` middleware, so a misconfigured app fails closed."""
     return cast("Principal", request.scope[_STATE])
+
+
+def caller_of(scope: Scope) -> Principal:
+    """The same, of a plain ASGI scope."""
+    return cast("Principal", scope[_STATE])
+
+
+def about(scope: Scope, whom: records.Scope) -> None:
+    """Say whom a request is about: the audit log names them."""
+    scope[_SUBJECT] = whom
+
+
+def subject_of(scope: Scope) -> records.Scope | None:
+    return cast("records.Scope | None", scope.get(_SUBJECT))
 
 
 def _presented_key(headers: Headers, path: str) -> str | None:
@@ -163,7 +178,8 @@ def _presented_key(headers: Headers, path: str) -> str | None:
     if may_have_foreign_keys(path):
         named = {key for key in named if is_key(key)}
     if OWN_HEADER in headers:
-        named = {key for key in named if is_key(key)} | {headers[OWN_HEADER].strip()}
+        # Settings of a coding agent send an empty one where its environment has no key.
+        named = {key for key in named if is_key(key)} | ({headers[OWN_HEADER].strip()} - {""})
     if len(named) > 1:
         raise UnauthorizedError("The request contains two different keys: send one.")
     return named.pop() if named else None
@@ -265,11 +281,21 @@ def guarded(endpoint: Callable[..., Any]) -> Callable[..., Any]:
         named = next((one.tenant for one in given.values() if getattr(one, "tenant", None)), None)
         working_for.set(principal.tenant or named or records.DEFAULT_TENANT)
         given = {name: await narrowed(value, principal, request.app) for name, value in given.items()}
+        about(request.scope, _named(given.values()))
         return await endpoint(request=request, **given)
 
     # Whether requests carry a tenant, explicitly or through the key.
     setattr(guard, _GUARDED, _takes("tenant", endpoint))
     return guard
+
+
+def _named(given: Iterable[Any]) -> records.Scope:
+    """The tenant, the user and the conversation that a request names."""
+    tenant, user, conversation = (
+        next((found for one in given if isinstance(found := getattr(one, field, None), str)), None)
+        for field in ("tenant", "user_id", "conversation_id")
+    )
+    return records.Scope(tenant or records.DEFAULT_TENANT, user, conversation)
 
 
 def _takes(field: str, endpoint: Callable[..., Any]) -> bool:

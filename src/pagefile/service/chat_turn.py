@@ -10,9 +10,10 @@ from typing import Annotated, Any, TypeAlias, TypeVar, cast
 import anyio
 from fastapi import Query, Request, Response
 
+from pagefile.edge.recorder import given_up
 from pagefile.engine import Conversation, Memory
+from pagefile.engine.annotations import ModelCall, note_model_call
 from pagefile.errors import ConflictError, ModelError, ModelOutputError, NotFoundError, PagefileError
-from pagefile.integrations.recorder import given_up
 from pagefile.ports import ChatModel, ToolCall, ViewRequest
 from pagefile.records import Turn
 from pagefile.service.auth import open_memory
@@ -43,10 +44,31 @@ from pagefile.wire.requests import examples
 MAX_ROUNDS = 8
 
 _STREAM = {
-    "description": "Events as they happen.",
-    "content": {"text/event-stream": {"schema": {"type": "string"}, "example": examples()["ChatEvents"]}},
+    "description": "Server-sent events as they happen; `x-item-schema` is the schema of each, its `data` parsed.",
+    "content": {
+        EventStream.media_type: {
+            "schema": {"type": "string"},
+            # `itemSchema` in OpenAPI 3.2, which few tools read yet.
+            "x-item-schema": {"$ref": wire.REFERENCE.format(model=wire.STREAM_EVENT)},
+            "example": examples()["ChatEvents"],
+        }
+    },
 }
-_NOTHING_LEFT = {204: {"description": "The reader has everything: `Last-Event-ID` names the last event."}}
+_NOTHING_LEFT = {"description": "The reader has everything: `Last-Event-ID` names the last event."}
+_LAST_EVENT_ID = {
+    "name": "Last-Event-ID",
+    "in": "header",
+    "required": False,
+    "description": "The id of the last event that was received: the answer goes on behind it.",
+    "schema": {"type": "string", "maxLength": 2000},
+}
+#: How the reference describes the routes.
+_EVENTS: dict[str, Any] = {
+    "status_code": 200,
+    "response_class": EventStream,
+    "responses": {200: _STREAM, 204: _NOTHING_LEFT},
+    "openapi_extra": {"parameters": [_LAST_EVENT_ID]},
+}
 
 _NO_MODEL = "Set model.name, and model.base_url for any OpenAI-compatible endpoint, and start again."
 
@@ -194,7 +216,16 @@ class ChatRun:
                     await tell(wire.ChatToken(text=text))
                 self.calls += piece.calls
                 self.finish = piece.finish or self.finish
+        await self._note_model(perf_counter() - began)
         await tell(_ended("generate", began, **({"prompt": messages} if self.asked.debug else {})))
+
+    async def _note_model(self, seconds: float) -> None:
+        """Beside the window, which model answered it and how long that took."""
+        name, engine = getattr(self.model, "model", ""), self.memory.engine
+        if self.window is not None and name:
+            made = ModelCall(str(name), seconds, None, None, None, "", engine.clock.now())
+            with engine.guard("annotations"):
+                await note_model_call(engine, self.chat.scope, self.window.id, made)
 
     async def _tools(self, tell: Tell) -> None:
         began = perf_counter()
@@ -262,9 +293,7 @@ def _ended(node: wire.Node, began: float, **told: Any) -> wire.ChatNode:
 routes = router("Chat")
 
 
-@routes.post(
-    "/v1/chat/stream", status_code=200, response_class=EventStream, responses={200: _STREAM, **_NOTHING_LEFT}
-)
+@routes.post("/v1/chat/stream", name="stream_chat", **_EVENTS)
 async def stream(request: Request, body: wire.AskChat) -> Response:
     """Have the model of the settings answer a message, as server-sent events.
 
@@ -300,9 +329,7 @@ async def stream(request: Request, body: wire.AskChat) -> Response:
     return streams.start(run, hooks.settings.resume_s if stays == "continue" else 0).response()
 
 
-@routes.get(
-    "/v1/chat/stream", status_code=200, response_class=EventStream, responses={200: _STREAM, **_NOTHING_LEFT}
-)
+@routes.get("/v1/chat/stream", name="resume_chat", **_EVENTS)
 async def resume(request: Request, params: Annotated[wire.ResumeParams, Query()]) -> Response:
     """Read an answer again, or go on after the event that `Last-Event-ID` names: what an `EventSource` of a browser does by itself.
 

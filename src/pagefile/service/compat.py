@@ -14,8 +14,8 @@ from pagefile.compat.api import Answer, Api, Asked, Refusal
 from pagefile.compat.mem0 import Mem0
 from pagefile.compat.memory_stores import MemoryStores
 from pagefile.errors import InvalidArgumentError, PagefileError
-from pagefile.records import DEFAULT_TENANT
-from pagefile.service.auth import open_memory, principal_of
+from pagefile.records import DEFAULT_TENANT, Scope
+from pagefile.service.auth import about, open_memory, principal_of
 from pagefile.service.problems import problem_of
 from pagefile.text.json_size import MAX_VALUES, has_many_values
 
@@ -51,14 +51,19 @@ class _Face:
     async def _asked(self, request: Request) -> Asked:
         principal, raw = principal_of(request), await request.body()
         query = request.query_params
+        tenant = DEFAULT_TENANT if principal.tenant is None else principal.tenant
+        body = _read(raw) if raw else None
+        named: object = cast("dict[str, object]", body).get("user_id") if isinstance(body, dict) else None
+        named = principal.user or named or query.get("user_id")
+        about(request.scope, Scope(tenant, named if isinstance(named, str) and named else None))
         return Asked(
             open_memory(request.app),
-            DEFAULT_TENANT if principal.tenant is None else principal.tenant,
+            tenant,
             principal.user,
             principal.key_id,
             dict(query),
             {name: query.getlist(name) for name in query},
-            _read(raw) if raw else None,
+            body,
         )
 
     def _response(self, answer: Answer) -> Response:

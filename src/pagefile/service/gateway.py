@@ -22,6 +22,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Send
 from starlette.types import Scope as AsgiScope
 
+from pagefile.edge.fail_open import FailOpen
 from pagefile.engine import Memory
 from pagefile.errors import AccessError, PagefileError
 from pagefile.gateway import ADAPTERS, identity
@@ -30,10 +31,9 @@ from pagefile.gateway.prices import read_prices
 from pagefile.gateway.session import Call, Gateway, Mode
 from pagefile.gateway.sse import dumped, request_object
 from pagefile.inspector.traffic import Traffic
-from pagefile.integrations.fail_open import FailOpen
 from pagefile.lru import Lru
 from pagefile.records import Scope
-from pagefile.service.auth import NOT_YOURS, is_anothers, open_memory, principal_of
+from pagefile.service.auth import NOT_YOURS, about, is_anothers, open_memory, principal_of
 from pagefile.service.gateway_observer import Observer
 from pagefile.service.problems import answered, problem_of, to_problem
 from pagefile.service.vendor_paths import is_vendors
@@ -207,6 +207,7 @@ class _Carried:
             if call is not None:
                 seconds = perf_counter() - started
                 self.upstream.observer.note(call, self.request.scope, seconds, self.code)
+                await self.upstream.observer.keep(call, seconds)
 
     async def _answered(self, raw: bytes, call: Call | None, send: Send) -> None:
         refused: PagefileError | None = None
@@ -240,6 +241,7 @@ class _Carried:
         who = identity.who(
             request.headers, body, tenant=principal.tenant, user=principal.user, default=settings.user_id
         )
+        about(request.scope, replace(who.scope, conversation=who.conversation))
         return Call(self.upstream.gateway, adapter, who, raw, body, self._mode(settings.mode))
 
     async def _refuse_others(self, call: Call | None) -> None:

@@ -1,14 +1,27 @@
 """What operators see of a gateway's request: metrics, a span, and a line in the inspector. Nothing that anybody said."""
 
+import logging
 from collections.abc import MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
+import anyio
+
+from pagefile.engine.annotations import ModelCall, note_model_call
 from pagefile.engine.engine import Engine
 from pagefile.gateway.prices import Prices, Usage, usage_of
 from pagefile.gateway.session import Call
 from pagefile.inspector.traffic import GatewayRequest, Traffic
 from pagefile.service.span_keys import SPAN, SPAN_NAME
+from pagefile.tiers.base import guarded
+
+logger = logging.getLogger("pagefile.service")
+#: How long writing down a model call may take.
+_TIMEOUT_S = 5.0
+
+
+def _not_noted(error: Exception) -> None:
+    logger.warning("could not note which model answered: %s", type(error).__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +36,18 @@ class Observer:
         self._count(call, seconds)
         _trace(call, scope, usage)
         self.traffic.add(self._told(call, seconds, code, usage))
+
+    async def keep(self, call: Call, seconds: float) -> None:
+        """Note beside the window which model answered it; an answer that is out does not fail for it."""
+        place, window = call.place, call.window
+        if place is None or window is None:
+            return
+        usage = usage_of(call.reply.usage)
+        counted = (None, None) if usage is None else (usage.input, usage.output)
+        price = self.prices.of(call.model, usage)
+        made = ModelCall(call.model, seconds, *counted, price, self.prices.currency, self.engine.clock.now())
+        with guarded(_not_noted), anyio.move_on_after(_TIMEOUT_S, shield=True):
+            await note_model_call(self.engine, place.chat.scope, window.id, made)
 
     def _count(self, call: Call, seconds: float) -> None:
         meter = self.engine.meter

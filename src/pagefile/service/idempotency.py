@@ -10,6 +10,7 @@ Requests that can be repeated need no claim. Turns and steps derive their ids fr
 import hashlib
 import json
 import logging
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, cast
@@ -104,7 +105,14 @@ class IdempotencyMiddleware:
 
     async def _first(self, claim: Claim, memory: Memory, scope: Scope, receive: Receive, send: Send) -> None:
         leases = memory.engine.store.leases
-        recording = _Recording(send, claim.id, leases)
+        redactor, tenant = memory.engine.redactor, claim.scope.tenant
+
+        def may_keep(body: bytes) -> bool:
+            """Not what the tenant's policy would remove: a model's answer may repeat what it was told."""
+            text = body.decode(errors="replace") if redactor.applies(tenant) else ""
+            return redactor.value(tenant, text) == text
+
+        recording = _Recording(send, claim.id, leases, may_keep)
         # Cut off, a request to a provider may be repeated. Of others it is not known how far they got.
         repeat = is_vendors(scope["path"])
         try:
@@ -127,8 +135,10 @@ def _streams(scope: Scope) -> Streams:
 class _Recording:
     """Passes a response on. Before its end is sent, it is in the database, as far as it may be kept."""
 
-    def __init__(self, send: Send, claim_id: str, leases: LeaseStore) -> None:
-        self._send, self._claim_id, self._leases = send, claim_id, leases
+    def __init__(
+        self, send: Send, claim_id: str, leases: LeaseStore, may_keep: Callable[[bytes], bool]
+    ) -> None:
+        self._send, self._claim_id, self._leases, self._may_keep = send, claim_id, leases, may_keep
         self._status = 0
         self._headers: list[tuple[bytes, bytes]] = []
         self._body = bytearray()
@@ -159,7 +169,7 @@ class _Recording:
     async def _keep(self) -> None:
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self._headers]
         head, body = json.dumps({"status": self._status, "headers": headers}), bytes(self._body)
-        short = self._size <= MAX_KEPT_BYTES
+        short = self._size <= MAX_KEPT_BYTES and self._may_keep(body)
         try:
             await self._leases.keep(self._claim_id, head if short else None, body if short else None)
         except PagefileError as error:

@@ -5,21 +5,33 @@ from functools import partial
 from importlib.resources import files
 from typing import Annotated, Any
 
+import anyio.to_thread
 from fastapi import Query, Request, Response
 from fastapi.responses import JSONResponse
 from prometheus_client.parser import text_string_to_metric_families
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from pagefile.engine.ownership import looked_up
 from pagefile.errors import AccessError, InvalidArgumentError
-from pagefile.inspector import erasure, metrics, scripted, site, start, traffic, urls
+from pagefile.inspector import (
+    configuration,
+    erasure,
+    experiments,
+    metrics,
+    playground,
+    scripted,
+    site,
+    start,
+    traffic,
+    urls,
+)
 from pagefile.inspector.metrics import Measure, Spread
 from pagefile.inspector.page_request import PageRequest, Reader, chat_of
 from pagefile.inspector.ui import View
 from pagefile.record_json import to_json
 from pagefile.records import DEFAULT_TENANT, Scope
 from pagefile.schema import Id
-from pagefile.service.auth import GuardedRouter, open_memory, principal_of
+from pagefile.service.auth import GuardedRouter, narrowed, open_memory, principal_of
 from pagefile.service.chat_turn import ChatRun
 from pagefile.service.inspector_auth import form_of, gone_to, shown, with_key
 from pagefile.service.routes import VERSION
@@ -72,14 +84,18 @@ def _mount(
     gather: Callable[[Request, PageRequest], Awaitable[Any]],
     show: Callable[[Any, Reader], View],
     about: Callable[[Any, PageRequest], PageRequest] | None = None,
+    twin: Callable[[Any], Any] = lambda data: data,
 ) -> None:
     async def html(request: Request, named: NamedOf) -> Response:
         asked = await _page_request(request, named)
         data = await gather(request, asked)
         return shown(request, asked if about is None else about(data, asked), partial(show, data))
 
+    async def told(request: Request, asked: PageRequest) -> Any:
+        return twin(await gather(request, asked))
+
     routes.add_api_route(path, html, methods=["GET"])
-    _mount_twin(path, gather)
+    _mount_twin(path, told)
 
 
 def _mount_twin(path: str, gather: Callable[[Request, PageRequest], Awaitable[Any]]) -> None:
@@ -98,11 +114,15 @@ def _mount_action(path: str, do: site.Action) -> None:
 
 
 async def _gathered(page: site.Page, request: Request, asked: PageRequest) -> Any:
-    return await page.gather(open_memory(request.app), asked)
+    found = await page.gather(open_memory(request.app), asked)
+    if isinstance(found, playground.Playground):
+        chosen: playground.Chosen = request.app.state.chosen_model
+        return chosen.told(found, may_set=principal_of(request).tenant is None)
+    return found
 
 
 for _page in site.PAGES:
-    _mount(_page.path, partial(_gathered, _page), _page.show, _page.about)
+    _mount(_page.path, partial(_gathered, _page), _page.show, _page.about, _page.twin)
 for _path, _action in site.ACTIONS.items():
     _mount_action(_path, _action)
 
@@ -128,10 +148,10 @@ async def _start(request: Request, asked: PageRequest) -> start.Start:
     return await start.gather(memory, asked, version=VERSION, base=base, demo=filled.state)
 
 
-async def _metrics(request: Request, _: PageRequest) -> metrics.Metrics:
+async def _metrics(request: Request, asked: PageRequest) -> metrics.Metrics:
     measures = _measures(request.app.state.meter.text().decode())
     whole = principal_of(request).tenant is None
-    return await metrics.gather(open_memory(request.app), measures, whole=whole)
+    return await metrics.gather(open_memory(request.app), measures, asked, whole=whole)
 
 
 async def _traffic(request: Request, asked: PageRequest) -> traffic.Shown:
@@ -140,8 +160,24 @@ async def _traffic(request: Request, asked: PageRequest) -> traffic.Shown:
     return traffic.gather(None if upstreams is None else upstreams.observer.traffic, *whose)
 
 
+async def _settings(request: Request, _: PageRequest) -> configuration.Configuration:
+    if principal_of(request).tenant is not None:
+        raise AccessError(
+            "Only the operator of the service sees its settings: `pagefile config` prints them."
+        )
+    # Reads a file.
+    return await anyio.to_thread.run_sync(configuration.gather, request.app.state.settings)
+
+
+async def _experiment(request: Request, asked: PageRequest) -> experiments.Opened:
+    found = await experiments.gather_one(open_memory(request.app), asked)
+    return experiments.with_state(found, request.app.state.batches)
+
+
 _mount_twin(urls.HOME, _start)
+_mount(urls.EXPERIMENT, _experiment, experiments.show_one)
 _mount(urls.METRICS, _metrics, metrics.show)
+_mount(urls.SETTINGS, _settings, configuration.show)
 _mount(urls.GATEWAY, _traffic, traffic.show)
 
 
@@ -179,6 +215,24 @@ async def erase(request: Request, named: NamedOf) -> Response:
     receipt = await erasure.erase(open_memory(request.app), asked)
     there = PageRequest(asked.tenant, values={}, bound=asked.bound)
     return shown(request, there, partial(erasure.show_receipt, receipt))
+
+
+@routes.post(urls.EXPERIMENTS)
+async def begin_experiment(request: Request, named: NamedOf) -> Response:
+    """Replay the chosen calls in the background."""
+    fields = await form_of(request)
+    whose = {name: fields.get(name) or getattr(named, name) for name in ("user_id", "conversation_id")}
+    try:
+        chosen = Named(tenant=named.tenant, **whose)
+    except ValidationError as error:
+        raise InvalidArgumentError(
+            "The user or the conversation cannot be one: copy its name as it is."
+        ) from error
+    # What the form names is checked against the key like what a query string names.
+    allowed = await narrowed(chosen, principal_of(request), request.app)
+    asked = await _page_request(request, allowed, fields)
+    running: experiments.Batches = request.app.state.batches
+    return gone_to(await running.start(open_memory(request.app), asked))
 
 
 @routes.post(urls.DEMO)
@@ -235,9 +289,23 @@ async def _run(request: Request, named: Named) -> tuple[ChatRun, PageRequest]:
         window_tokens=asked.whole("window_tokens", 4000, least=200, most=2_000_000),
         steps=steps,
     )
-    model = request.app.state.model or scripted.ScriptedModel()
+    chosen: playground.Chosen = request.app.state.chosen_model
+    model = chosen.model or request.app.state.model or scripted.ScriptedModel()
     turn = await chat.begin(message)
     return ChatRun(memory, model, chat, body, turn, request.app.state.hooks), asked
+
+
+@routes.post(urls.MODEL)
+async def set_model(request: Request, named: NamedOf) -> Response:
+    """Set the model of the chat, for this process only: its key is kept in memory and shown nowhere."""
+    asked = await _page_request(request, named, await form_of(request))
+    if principal_of(request).tenant is not None:
+        raise AccessError(
+            "Only the operator of the service can set the model of the chat: the service would call it from its own network."
+        )
+    chosen: playground.Chosen = request.app.state.chosen_model
+    await chosen.set(playground.model_settings(asked))
+    return gone_to(asked.here(urls.CHAT, done="model" if chosen.model else "model_removed"))
 
 
 @routes.post(urls.STREAM)

@@ -13,9 +13,10 @@ from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from pagefile import records
 from pagefile.errors import MissingExtraError, PagefileError
 from pagefile.gateway import identity
-from pagefile.service.auth import narrowed, open_memory, principal_of
+from pagefile.service.auth import about, narrowed, open_memory, principal_of
 from pagefile.service.problems import refused
 from pagefile.service.request_guard import MCP
 from pagefile.settings import Settings
@@ -39,8 +40,9 @@ class McpSessions:
             {},
             tenant=principal.tenant,
             user=principal.user,
-            default=self._settings.mcp.user_id,
+            default=request.headers.get(identity.PROJECT) or self._settings.mcp.user_id,
         )
+        about(request.scope, records.Scope(who.tenant or records.DEFAULT_TENANT, who.user, who.conversation))
         async with self._lock:
             if self._server is None:
                 self._server = await self._tasks.start(self._run)

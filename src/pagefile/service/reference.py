@@ -1,73 +1,32 @@
-"""The API reference: the OpenAPI document, completed with examples, and a page that renders it without scripts.
+"""The API reference: the OpenAPI document, completed with examples, and the pages that render it in the inspector's design.
 
-FastAPI's own page loads its script from a CDN; this one works offline and under a strict content policy. It is made from template
-files of named fragments; values are escaped unless they are fragments themselves.
+FastAPI's own page loads its script from a CDN; these work offline and under a strict content policy.
 """
 
 import json
-import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache, partial
-from html import escape
+from collections.abc import Callable, Iterator, Mapping
 from importlib.resources import files
-from string import Template
 from typing import Any, cast
 
 from fastapi import APIRouter, FastAPI, Request, Response
 
 from pagefile.errors import NotFoundError
-from pagefile.records import MAX_INT
+from pagefile.inspector import reference, urls
+from pagefile.inspector.page_request import PageRequest
+from pagefile.inspector.reference import operations, schema_name
+from pagefile.inspector.ui import View
+from pagefile.service.auth import is_public, principal_of
 from pagefile.service.idempotency import HEADER
+from pagefile.service.inspector_auth import shown
 from pagefile.service.problems import kinds
+from pagefile.wire.chat import REFERENCE, event_schemas
 from pagefile.wire.responses import Problem
-
-#: No scripts and nothing from other origins; only our own style sheet.
-CONTENT_POLICY = (
-    "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'"
-)
-
-_FRAGMENT = re.compile(r"^<!-- fragment: (\w+) -->\n", re.MULTILINE)
-
-
-class Html(str):
-    """Text that is already markup."""
-
-    __slots__ = ()
 
 
 def read(name: str) -> str:
     return files("pagefile.service").joinpath("templates", name).read_text(encoding="utf-8")
 
 
-@cache
-def fragments(name: str) -> Mapping[str, Template]:
-    """The named fragments of a template; whatever precedes the first is called `page`."""
-    page, *rest = _FRAGMENT.split(read(name))
-    return {"page": Template(page)} | {
-        key: Template(text) for key, text in zip(rest[::2], rest[1::2], strict=True)
-    }
-
-
-def fill(template: str, fragment: str, /, **values: object) -> Html:
-    """A fragment with its placeholders filled in; the parts of a list follow each other line by line."""
-    safe = {key: _markup(value) for key, value in values.items()}
-    return Html(fragments(template)[fragment].substitute(safe).strip("\n"))
-
-
-def _markup(value: object) -> str:
-    if isinstance(value, list):
-        return "\n".join(map(_markup, cast("list[object]", value)))
-    return value if isinstance(value, Html) else escape(str(value))
-
-
-def page(html: Html) -> Response:
-    headers = {"Content-Security-Policy": CONTENT_POLICY, "Content-Language": "en"}
-    return Response(html, headers=headers, media_type="text/html; charset=utf-8")
-
-
-_fill = partial(fill, "docs.html")
 _KEY: Mapping[str, Any] = {
     "name": HEADER,
     "in": "header",
@@ -75,46 +34,27 @@ _KEY: Mapping[str, Any] = {
     "description": "Makes the request safe to send again: for a day, the same key with the same body gets the same answer.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
 }
-_BOUNDS: Mapping[str, str] = {
-    "format": "",
-    "minimum": "≥ ",
-    "exclusiveMinimum": "> ",
-    "maximum": "≤ ",
-    "minLength": "length ≥ ",
-    "maxLength": "length ≤ ",
+_SERVERS = [{"url": "/", "description": "The service that this document came from."}]
+_SECURITY: Mapping[str, str] = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "A key of `pagefile keys create`. A service that listens on this machine alone needs none, unless its settings say so.",
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
-    method: str
-    path: str
-    spec: dict[str, Any]
-
-    @property
-    def head(self) -> Mapping[str, str]:
-        """Its line on the page, and the anchor of it."""
-        anchor = f"{self.method.lower()}{self.path.replace('/', '-')}"
-        return {"anchor": anchor, "method": self.method, "path": self.path}
-
-    @property
-    def success(self) -> Mapping[str, Any]:
-        return next(answer for status, answer in self.spec["responses"].items() if status.startswith("2"))
-
-
-def operations(document: Mapping[str, Any]) -> Iterator[Operation]:
-    for path, methods in document["paths"].items():
-        for method, spec in methods.items():
-            yield Operation(method.upper(), path, spec)
-
-
 def completed(document: dict[str, Any]) -> dict[str, Any]:
-    """The document with the problem schema and an example of every response."""
+    """The document with what no route declares: problems, events, keys, and an example of every response."""
+    document = _named_by_title(document)
     schemas = document["components"]["schemas"]
-    problem = Problem.model_json_schema(mode="serialization", ref_template="#/components/schemas/{model}")
-    schemas |= problem.pop("$defs") | {"Problem": problem}
+    problem = Problem.model_json_schema(mode="serialization", ref_template=REFERENCE)
+    schemas |= problem.pop("$defs") | {"Problem": problem} | event_schemas()
+    document |= {"servers": _SERVERS, "security": [{"key": []}, {}]}
+    document["components"]["securitySchemes"] = {"key": _SECURITY}
+    _say_defaults(document)
     examples = cast("dict[str, object]", json.loads(read("examples.json")))
     for operation in operations(document):
+        if is_public(operation.path):
+            operation.spec["security"] = []
         if operation.method == "POST":
             # Handled by a middleware, so no route declares it.
             operation.spec.setdefault("parameters", []).append(_KEY)
@@ -124,131 +64,80 @@ def completed(document: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
-# -- the pages: no scripts, nothing from other origins -----------------------------------------------------------------
+def _named_by_title(document: dict[str, Any]) -> dict[str, Any]:
+    """Pydantic names a `Page[TurnOut]` `Page_TurnOut_`, whatever name it gives itself."""
+    text = json.dumps(document)
+    for name, schema in document["components"]["schemas"].items():
+        if name.endswith("_"):
+            text = text.replace(f'{name}"', f'{schema["title"]}"')
+    return json.loads(text)
+
+
+def _say_defaults(document: Mapping[str, Any]) -> None:
+    """Move the defaults of request bodies into their descriptions.
+
+    A common generator, openapi-typescript, takes every field with a `default` for one that is always there, and then requires it of
+    who sends it.
+    """
+    schemas = document["components"]["schemas"]
+    sent = {name for one in operations(document) for name in _referred(one.spec.get("requestBody", {}))}
+    while more := {name for known in sent for name in _referred(schemas[known])} - sent:
+        sent |= more
+    for name in sent:
+        for field in schemas[name].get("properties", {}).values():
+            if "default" in field:
+                said = f"By default `{json.dumps(field.pop('default'))}`."
+                field["description"] = f"{field['description']} {said}" if "description" in field else said
+
+
+def _referred(value: object) -> Iterator[str]:
+    """The names of the schemas that a part of the document refers to."""
+    match value:
+        case {"$ref": str(reference)}:
+            yield schema_name(reference)
+        case dict():
+            for inner in cast("dict[str, object]", value).values():
+                yield from _referred(inner)
+        case list():
+            for inner in cast("list[object]", value):
+                yield from _referred(inner)
+        case _:
+            return
+
+
+# -- the pages ---------------------------------------------------------------------------------------------------------------
 
 routes = APIRouter(include_in_schema=False)
 
 
-@routes.get("/docs")
+def _page(request: Request, show: Callable[..., View], *about: object) -> Response:
+    """A page for everybody; the navigation is for those who may use it."""
+    bare = not principal_of(request).is_known
+    return shown(request, PageRequest(), lambda reader: show(*about, reader, bare=bare))
+
+
+@routes.get(urls.DOCS)
 async def docs(request: Request) -> Response:
-    return page(_reference_page(cast("FastAPI", request.app).openapi()))
+    return _page(request, reference.show, cast("FastAPI", request.app).openapi())
+
+
+@routes.get(f"{urls.DOCS}/{{name}}")
+async def group(request: Request, name: str) -> Response:
+    """The routes of one group, the schemas, or the problems."""
+    document = cast("FastAPI", request.app).openapi()
+    if name == reference.SCHEMAS:
+        return _page(request, reference.show_schemas, document)
+    if name == reference.PROBLEMS:
+        return _page(request, reference.show_problems, [tuple(kind) for kind in kinds().values()])
+    found = next((one for one in reference.groups(document) if reference.slug(one) == name), None)
+    if found is None:
+        raise NotFoundError(f"There is no part {name[:80]!r} of the reference: see {urls.DOCS}.")
+    return _page(request, reference.show_group, document, found)
 
 
 @routes.get("/problems/{code}")
-async def explanation(code: str) -> Response:
+async def explanation(request: Request, code: str) -> Response:
     kind = kinds().get(code)
     if kind is None:
-        raise NotFoundError("There is no problem with this name: /docs lists them all.")
-    return page(fill("problem.html", "page", **kind._asdict()))
-
-
-@routes.get("/style.css")
-async def style() -> Response:
-    return Response(read("style.css"), media_type="text/css; charset=utf-8")
-
-
-def _reference_page(document: Mapping[str, Any]) -> Html:
-    schemas = document["components"]["schemas"]
-    contents: list[Html] = []
-    groups: dict[str, list[Html]] = {}
-    for one in operations(document):
-        contents.append(_fill("content", **one.head, summary=one.spec["description"].partition("\n")[0]))
-        groups.setdefault(one.spec["tags"][0], []).append(_operation(one, schemas))
-    problems = sorted(kinds().values(), key=lambda kind: (kind.status, kind.code))
-    return _fill(
-        "page",
-        **{name: document["info"][name] for name in ("title", "version", "description")},
-        contents=contents,
-        groups=[_fill("group", name=name, operations=members) for name, members in groups.items()],
-        schemas=[_schema(name, schemas[name]) for name in sorted(schemas)],
-        problems=[_fill("problem", **kind._asdict()) for kind in problems],
-    )
-
-
-def _operation(operation: Operation, schemas: Mapping[str, Any]) -> Html:
-    spec = operation.spec
-    body = spec.get("requestBody")
-    rows = [
-        _row(one["name"], one["schema"], one.get("description"), required=one.get("required", False))
-        for one in spec.get("parameters", ())
-    ]
-    return _fill(
-        "operation",
-        **operation.head,
-        description=spec["description"],
-        parameters=_fields("Parameter", rows),
-        body="" if body is None else _content_example("Takes", body["content"], schemas),
-        answer=_content_example("Answers with", operation.success["content"], schemas),
-    )
-
-
-def _fields(kind: str, rows: list[Html]) -> str:
-    return _fill("fields", kind=kind, rows=rows) if rows else ""
-
-
-def _content_example(label: str, content: Mapping[str, Any], schemas: Mapping[str, Any]) -> Html:
-    media, shape = next(iter(content.items()))
-    if media != "application/json":
-        return _fill("example", label=f"{label} {media}, for instance", text=shape["example"])
-    example = shape.get("example") or _example(shape["schema"], schemas)
-    said = Html(f"{label} {_type(shape['schema'])}, for instance")
-    return _fill("example", label=said, text=json.dumps(example, ensure_ascii=False, indent=2))
-
-
-def _example(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> object:
-    return (schemas[_name(schema["$ref"])] if "$ref" in schema else schema)["examples"][0]
-
-
-def _schema(name: str, schema: Mapping[str, Any]) -> Html:
-    required = schema.get("required", ())
-    rows = [
-        _row(field, shape, shape.get("description"), required=field in required)
-        for field, shape in schema.get("properties", {}).items()
-    ]
-    about = schema.get("description", "")
-    return _fill("schema", name=name, description=about, fields=_fields("Field", rows))
-
-
-def _row(name: str, schema: Mapping[str, Any], description: str | None, *, required: bool) -> Html:
-    star = _fill("required") if required else ""
-    return _fill("row", name=name, star=star, type=_type(schema), description=description or "")
-
-
-def _name(reference: str) -> str:
-    return reference.rpartition("/")[2]
-
-
-def _type(schema: Mapping[str, Any]) -> Html:
-    """A schema in a few words, linking to named schemas."""
-    match schema:
-        case {"$ref": reference}:
-            return _fill("link", name=_name(reference))
-        case {"anyOf": choices}:
-            return Html(" or ".join(_type(choice) for choice in choices))
-        case {"enum": choices}:
-            return Html(escape(" or ".join(json.dumps(choice) for choice in choices)))
-        case {"const": only}:
-            return Html(escape(json.dumps(only)))
-        case {"type": "array", "items": items}:
-            return Html(f"list of {_type(items)}")
-        case {"type": "object", "additionalProperties": values} if not isinstance(values, bool):
-            return Html(f"object of {_type(values)}")
-        case {"type": str(kind)}:
-            return Html(escape(f"{kind}{_bounds(schema)}"))
-        case _:
-            return Html("any JSON")
-
-
-def _bounds(schema: Mapping[str, Any]) -> str:
-    said = [
-        f"{word}{_number(schema[key])}"
-        for key, word in _BOUNDS.items()
-        if schema.get(key, MAX_INT) != MAX_INT
-    ]
-    if schema.get("default") is not None:
-        said.append(f"default {json.dumps(schema['default'])}")
-    return f" ({', '.join(said)})" if said else ""
-
-
-def _number(value: object) -> object:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+        raise NotFoundError(f"There is no problem called {code[:80]!r}: /docs/problems lists them.")
+    return _page(request, reference.show_problem, *kind)

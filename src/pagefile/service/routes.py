@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib.metadata import version
-from operator import attrgetter
 from typing import Annotated, Any, TypeAlias
 
 import anyio
 from fastapi import APIRouter, Query, Request, Response
+from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
 from pagefile import verbs
@@ -23,10 +23,10 @@ from pagefile.records import Scope
 from pagefile.service.auth import GuardedRouter, KeyedRoute, memory_in, open_memory, principal_of
 from pagefile.service.idempotency import HEADER, made_id
 from pagefile.standalone import AgentApp, MemoryQueryRequest, tool_schemas
-from pagefile.verbs import Verb
+from pagefile.verbs import Verb, camel_case
 from pagefile.wire import requests as ask
 from pagefile.wire import responses as out
-from pagefile.wire.windows import ReplayOut, window_json
+from pagefile.wire.windows import AnyWindow, ReplayOut, window_json
 
 #: As shown in responses and pages.
 VERSION = version("pagefile")
@@ -46,8 +46,9 @@ _TIMEOUT_S = 2.0
 # -- routes that only call their verb ------------------------------------------------------------------------------------
 
 
-#: The verb's name, so generated clients use the same names.
-_operation_id = attrgetter("name")
+def _operation_id(route: APIRoute) -> str:
+    """That of a route without a verb; one with a verb brings its own."""
+    return camel_case(route.name)
 
 
 def router(tag: str) -> APIRouter:
@@ -68,15 +69,21 @@ def written(answer: BaseModel, status: int = 200) -> Response:
     return Response(answer.model_dump_json(), status, media_type="application/json")
 
 
-def at_verb(routes: APIRouter, verb: Verb[..., Any]) -> Any:
-    """Decorates a function as the verb's route, for verbs that need more than a plain call."""
+def at_verb(routes: APIRouter, verb: Verb[..., Any], *, shown: Any = None) -> Any:
+    """Decorates a function as the verb's route, for verbs that need more than a plain call.
+
+    The reference describes the answer as `shown`, where that says more than the class that a client reads it with.
+    """
     return routes.api_route(
         verb.path,
         methods=[verb.http_method],
         status_code=verb.status,
-        response_model=verb.answer,
+        response_model=shown or verb.answer,
         description=verb.description,
         name=verb.name,
+        operation_id=verb.operation_id,
+        # For generated clients: which requests need an `Idempotency-Key` to be sent again.
+        openapi_extra={"x-changes": True} if verb.changes else None,
     )
 
 
@@ -117,7 +124,7 @@ def _plain_route(
 windows = router("Windows")
 
 
-@at_verb(windows, verbs.CONTEXT)
+@at_verb(windows, verbs.CONTEXT, shown=AnyWindow)
 async def context(request: Request, body: ask.AskContext) -> Response:
     window = await chat_of(request, body).context(**verbs.CONTEXT.arguments(body))
     return Response(window_json(window, body.format), media_type="application/json")
@@ -174,7 +181,7 @@ async def peek(request: Request, params: Annotated[ask.PeekParams, Query()]) -> 
     return written(out.LoadOut.of(page, text, params.offset, params.query))
 
 
-@archive.get("/v1/tools")
+@archive.get("/v1/tools", name="list_tools")
 async def tools(request: Request, params: Annotated[ask.ToolsParams, Query()]) -> out.ToolList:
     """The tools to offer to the model, each with the JSON schema of its arguments, in the shape of an API."""
     schemas = tool_schemas(open_memory(request.app).engine.languages.default(params.language), params.shape)
@@ -216,7 +223,7 @@ async def put_session(request: Request, body: ask.PutSession) -> Response:
     return written(out.SessionOut.of(chat.scope, await chat.put_session(body.value)))
 
 
-@conversations.get("/v1/history", response_model=out.HistoryOut)
+@conversations.get("/v1/history", name="get_history", response_model=out.HistoryOut)
 async def history(request: Request, params: Annotated[ask.HistoryParams, Query()]) -> Response:
     """The history of a conversation as one text for a prompt: the summary, the safety data and the turns that fit.
 
@@ -261,7 +268,7 @@ async def checkpoints(request: Request, params: _Marks) -> Response:
     return await _marks(request, params, "checkpoint", out.Page[out.CheckpointOut])
 
 
-@conversations.get("/v1/resets", response_model=out.Page[out.ResetOut])
+@conversations.get("/v1/resets", name="list_resets", response_model=out.Page[out.ResetOut])
 async def resets(request: Request, params: _Marks) -> Response:
     """Where a conversation started over, oldest first."""
     return await _marks(request, params, "reset", out.Page[out.ResetOut])
@@ -330,4 +337,8 @@ async def ready(request: Request) -> out.ReadyOut:
 @health.get("/metrics", include_in_schema=False)
 async def metrics(request: Request) -> Response:
     meter: PrometheusMeter = request.app.state.meter
-    return Response(meter.text(tasks=len(anyio.get_running_tasks())), media_type=CONTENT_TYPE)
+    gauges = {"pagefile_tasks": float(len(anyio.get_running_tasks()))}
+    if (memory := request.app.state.memory) is not None:
+        lag = memory.engine.lag
+        gauges |= {"pagefile_index_lag_turns": lag.turns(), "pagefile_index_lag_seconds": lag.seconds()}
+    return Response(meter.text(**gauges), media_type=CONTENT_TYPE)

@@ -20,9 +20,9 @@ import anyio.lowlevel
 from anyio.abc import TaskGroup
 from pydantic import BaseModel
 
+from pagefile.edge.recorder import given_up
 from pagefile.engine import Conversation, Memory
 from pagefile.errors import ConflictError, PagefileError
-from pagefile.integrations.recorder import given_up
 from pagefile.ports import Claim, EntryQuery, LogReader
 from pagefile.records import Turn
 from pagefile.service.events import CLEAN_UP_S, RETRY_MS, EventStream, SendEvent, encoded

@@ -52,7 +52,7 @@ _UPLOADED = {
 }
 
 
-@routes.get("/v1/export", response_class=StreamingResponse, responses={200: _EXPORTED})
+@routes.get("/v1/export", name="export_memory", response_class=StreamingResponse, responses={200: _EXPORTED})
 async def export(request: Request, params: Annotated[ExportParams, Query()]) -> StreamingResponse:
     """A conversation, a user or a tenant as JSON lines; facts and items are included unless a conversation is named.
 
@@ -66,7 +66,7 @@ async def export(request: Request, params: Annotated[ExportParams, Query()]) -> 
     return StreamingResponse(_chunks(memory, scope), media_type=LINES, headers=headers)
 
 
-@routes.post("/v1/import", openapi_extra={"requestBody": _UPLOADED})
+@routes.post("/v1/import", name="import_memory", openapi_extra={"requestBody": _UPLOADED})
 async def import_(request: Request, params: Annotated[ImportParams, Query()]) -> ImportOut:
     """Read an export; what already exists is left as it is.
 

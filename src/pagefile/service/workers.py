@@ -1,4 +1,4 @@
-"""Several processes that serve one socket, one that does their background work, and the supervisor.
+"""The processes of the service: one with its background worker, or several on one socket, another for their background work, and the supervisor.
 
 Each worker opens the memory itself; they share the database, the cache and a directory for metrics. A worker that dies is
 replaced immediately, one that keeps dying after increasing pauses. Workers exit when the supervisor does, however that
@@ -33,6 +33,7 @@ from pagefile.engine.background import check_shared, look_after
 from pagefile.errors import SettingsError
 from pagefile.integrations.prometheus import PrometheusMeter
 from pagefile.service.app import create_app
+from pagefile.service.background import BackgroundWorker
 from pagefile.service.connections import BoundedProtocol
 from pagefile.service.logs import write_logs
 from pagefile.settings import Settings
@@ -61,9 +62,21 @@ def check(settings: Settings) -> None:
 
 
 def serve_one(settings: Settings, listener: socket.socket) -> None:
+    """One process that answers requests, and a child that does its background work where processes can share the database."""
+    background = BackgroundWorker(settings, listener) if BackgroundWorker.possible(settings) else None
     # uvicorn shuts down cleanly and then raises the signal again: a clean stop must not be reported as "killed".
     signal.signal(signal.SIGTERM, _ended_already)
-    _run(settings, uvicorn.Server(_config(settings)), listener)
+    if background is None:
+        _run(settings, uvicorn.Server(_config(settings)), listener)
+        return
+    try:
+        _run(
+            settings,
+            uvicorn.Server(_config(replace(settings, worker="apart"), background=background)),
+            listener,
+        )
+    finally:
+        background.stop()
 
 
 def _ended_already(_signal: int, _frame: FrameType | None) -> None:
@@ -76,9 +89,11 @@ def _run(settings: Settings, server: uvicorn.Server, listener: socket.socket) ->
     server.run(sockets=[listener])
 
 
-def _config(settings: Settings, metrics: Path | None = None) -> uvicorn.Config:
+def _config(
+    settings: Settings, metrics: Path | None = None, background: BackgroundWorker | None = None
+) -> uvicorn.Config:
     return uvicorn.Config(
-        partial(create_app, settings, metrics=metrics),
+        partial(create_app, settings, metrics=metrics, background=background),
         factory=True,
         log_level="warning",
         access_log=False,

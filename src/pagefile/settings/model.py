@@ -6,12 +6,48 @@ invalid values are refused at once.
 """
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal, cast, get_args, get_origin
+from difflib import get_close_matches
+from functools import wraps
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast, get_args, get_origin
+from urllib.parse import quote
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pagefile.errors import SettingsError
+
+S = TypeVar("S", bound="_Checked")
+
+#: Common names for settings that are called something else.
+_MEANT = {"db": "url", "database": "url", "database_url": "url", "model": "tokenizer", "port": "service.port"}
+#: Words that name a kind of store, not a file.
+_KINDS = frozenset(
+    {"sqlite", "memory", "postgres", "postgresql", "redis", "milvus", "mysql", "http", "https"}
+)
+
+
+def database_url(place: str | PathLike[str]) -> str:
+    """The URL of a database that is named by a URL or by the path of a SQLite file: `agent.db`, `/data/agent.db`, `Path("agent.db")`.
+
+    What is neither is returned as it is, for the store to refuse.
+    """
+    if not isinstance(place, str | PathLike):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may not check types
+        return place
+    text = fspath(place)
+    scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):", text)
+    if not isinstance(place, PathLike) and (
+        scheme or not text.strip() or text.lower() in _KINDS or text == ":memory:"
+    ):
+        return "sqlite://" if text == ":memory:" else text
+    return f"sqlite:///{quote(Path(text).as_posix())}"
+
+
+def close_to(name: str, known: Iterable[str]) -> str | None:
+    """The setting that was probably meant."""
+    return _MEANT.get(name) or next(iter(get_close_matches(name, list(known), n=1)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +89,12 @@ class _Checked:
             cls._prefix = prefix
 
     def __post_init__(self) -> None:
+        for section in fields(cast("Any", self)):
+            given: object = getattr(self, section.name)
+            if is_dataclass(section.type) and isinstance(given, Mapping):
+                kind = cast("Any", section.type)
+                # Frozen: a section that was given as a dict becomes one before anybody sees it.
+                object.__setattr__(self, section.name, kind(**cast("Mapping[str, object]", given)))
         found = [
             f"{self._prefix}{known.name} {what}"
             for known in fields(cast("Any", self))
@@ -62,12 +104,42 @@ class _Checked:
             raise SettingsError(f"{'; '.join(found)}.")
 
 
+def _suggests(kind: type[S]) -> type[S]:
+    """Refuse an unknown name with the one that was probably meant; a dataclass by itself would only say that it is unexpected."""
+    made = cast("Callable[..., None]", kind.__init__)
+
+    @wraps(made)
+    def checked(self: S, *args: Any, **given: Any) -> None:
+        known = {one.name for one in fields(cast("Any", kind))}
+        unknown = [name for name in given if name not in known]
+        if unknown:
+            prefix = kind._prefix  # noqa: SLF001 - our own  # pyright: ignore[reportPrivateUsage]
+            # In a section, only what is in it can be meant; outside, also what is in one.
+            names = (
+                [f"{prefix}{name}" for name in known] if prefix else [*known_settings(), *sorted(SECTIONS)]
+            )
+            raise SettingsError(" ".join(unknown_name(f"{prefix}{name}", names) for name in unknown))
+        made(self, *args, **given)
+
+    kind.__init__ = checked
+    return kind
+
+
+def unknown_name(name: str, known: Iterable[str]) -> str:
+    """What to say of a name that no setting has."""
+    names = list(known)
+    close = close_to(name, names)
+    hint = f"; did you mean {close!r}?" if close else f"; known are {', '.join(names)}."
+    return f"There is no setting {name!r}{hint}"
+
+
 Positive = Annotated[int, Limit(least=1)]
 Count = Annotated[int, Limit()]
 Weight = Annotated[float, Limit()]
 Share = Annotated[float, Limit(most=1)]
 
 
+@_suggests
 @dataclass(frozen=True, slots=True)
 class FactSettings(_Checked, prefix="facts."):
     """Which facts enter a window."""
@@ -89,6 +161,7 @@ class FactSettings(_Checked, prefix="facts."):
     extract: Literal["off", "rules", "model"] = "off"
 
 
+@_suggests
 @dataclass(frozen=True, slots=True)
 class ArchiveSettings(_Checked, prefix="archive."):
     """When a tool result becomes a page, and what happens to pages."""
@@ -127,6 +200,7 @@ class ArchiveSettings(_Checked, prefix="archive."):
     max_bytes: Count = 0
 
 
+@_suggests
 @dataclass(frozen=True, slots=True)
 class WorkspaceSettings(_Checked, prefix="workspace."):
     """What a run keeps of its tools' results."""
@@ -162,6 +236,7 @@ class WorkspaceSettings(_Checked, prefix="workspace."):
     rules: str | None = None
 
 
+@_suggests
 @dataclass(frozen=True, slots=True)
 class ModelSettings(_Checked, prefix="model."):
     """A chat model behind any OpenAI-compatible endpoint; it writes summaries."""
@@ -176,6 +251,7 @@ class ModelSettings(_Checked, prefix="model."):
     timeout_s: Weight = 60.0
 
 
+@_suggests
 @dataclass(frozen=True, slots=True)
 class EmbedderSettings(_Checked, prefix="embedder."):
     """Who turns texts into vectors, so that turns are found by what they mean."""
@@ -197,6 +273,7 @@ class EmbedderSettings(_Checked, prefix="embedder."):
     dimension: Count = 0
 
 
+@_suggests
 @dataclass(frozen=True, slots=True)
 class ChatSettings(_Checked, prefix="chat."):
     """How `/v1/chat/stream` answers, and the chat of the LangGraph integration."""
@@ -219,6 +296,7 @@ class ChatSettings(_Checked, prefix="chat."):
     resume_s: Weight = 30.0
 
 
+@_suggests
 @dataclass(frozen=True, slots=True)
 class GatewaySettings(_Checked, prefix="gateway."):
     """The gateway: providers' own protocols, with memory, for clients that only change their base URL."""
@@ -252,6 +330,7 @@ class GatewaySettings(_Checked, prefix="gateway."):
     timeout_s: Annotated[float, Limit(above=True)] = 600.0
 
 
+@_suggests
 @dataclass(frozen=True, slots=True)
 class McpSettings(_Checked, prefix="mcp."):
     """The Model Context Protocol: the server, and the proxy before other servers."""
@@ -261,6 +340,22 @@ class McpSettings(_Checked, prefix="mcp."):
     #: Results of other servers with more tokens are archived by the proxy, which answers with a placeholder and the
     #: passages that fit the call.
     max_result_tokens: Positive = 2_000
+
+
+@_suggests
+@dataclass(frozen=True, slots=True)
+class PolicySettings(_Checked, prefix="policy."):
+    """What holds for the data of each tenant. Tenants are named by patterns, of which the first that fits applies."""
+
+    #: What is removed from texts before anything is stored, such as "clinic=email+phone, trial-*=none, *=secret": email, phone, card,
+    #: iban, chinese_id, secret (keys and tokens), joined by +, or all. What the model sees of them is what is stored.
+    redact: str | None = None
+    #: After how many days what was said is erased, such as "trial-*=7, *=365"; 0 keeps it. Pinned pages keep their conversation.
+    retention: str | None = None
+    #: A folder in which the service notes who read and changed what, a file for each day; without one nothing is noted.
+    audit: str | None = None
+    #: After how many days such a file is deleted; 0 keeps them.
+    audit_days: Count = 90
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,11 +389,12 @@ class ServiceSettings(_Checked, prefix="service."):
     workers: Positive = 1
 
 
+@_suggests
 @dataclass(frozen=True, slots=True)
 class Settings(_Checked):
     """Everything that can be set; the defaults work offline."""
 
-    #: Where everything is stored.
+    #: Where everything is stored: a URL, or the path of a SQLite file.
     url: str = "sqlite:///pagefile.db"
     #: A cache of session values in front of the database, such as `redis://127.0.0.1:6379`; empty for none.
     sessions: str | None = None
@@ -328,13 +424,16 @@ class Settings(_Checked):
     #: vectors.
     vectors: str | None = None
     #: "background": what recall needs of new turns is computed in the background; "manual": only by `pagefile
-    #: rebuild` and `memory.rebuild()`, for processes beside one that does it, or a nightly job.
+    #: rebuild` and `memory.rebuild()`, where another process or a nightly job does it.
     indexing: Literal["background", "manual"] = "background"
     #: "never": windows contain no episodes; "auto": past turns come back when the question touches them;
     #: "always": whatever the message, those that have most in common with it.
     recall: Literal["auto", "always", "never"] = "auto"
     #: The share of a window that recalled turns and passages may take while the conversation itself wants the room.
     recall_max_share: Annotated[float, Limit(least=0, most=1)] = 0.5
+    #: How far recall by meaning may fall behind what is recorded, in seconds. Beyond it, the service lets those who record
+    #: wait, a second at most for each turn, as long as vectors are being made; 0: never.
+    recall_max_lag_s: Weight = 60.0
     #: Upper bound on the in-memory word index, in postings (about 8 bytes each).
     recall_cache_postings: Count = 20_000_000
     #: "full": a recorded turn survives a power cut; "normal": it survives a crash of the process.
@@ -347,7 +446,7 @@ class Settings(_Checked):
     #: caller, "sync" makes one before the window is handed out, "manual" leaves it to `chat.checkpoint()`.
     checkpoints: Literal["background", "sync", "manual"] = "background"
     #: Where background work is done (indexes, checkpoints, facts): "inside" this process; "apart", by a
-    #: `pagefile worker` that runs beside it; "dedicated" is that process itself, which looks for what others
+    #: separate `pagefile worker`; "dedicated" is that process itself, which looks for what others
     #: wrote.
     worker: Literal["inside", "apart", "dedicated"] = "inside"
     #: How long closing waits for background work, in seconds.
@@ -369,6 +468,11 @@ class Settings(_Checked):
     service: ServiceSettings = field(default_factory=ServiceSettings)
     gateway: GatewaySettings = field(default_factory=GatewaySettings)
     mcp: McpSettings = field(default_factory=McpSettings)
+    policy: PolicySettings = field(default_factory=PolicySettings)
+
+    def __post_init__(self) -> None:
+        super(Settings, self).__post_init__()
+        object.__setattr__(self, "url", database_url(self.url))
 
 
 #: Settings that had another name before, by that name: refused with the new one where people write settings, and

@@ -10,26 +10,31 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, cast
 
-import yaml
-
 from pagefile.errors import SettingsError
-from pagefile.settings.model import RENAMED, SECTIONS, Settings, known_settings, parsed_as, problem, replaced
+from pagefile.settings.files import FILE_NAMES, files_here, log
+from pagefile.settings.model import (
+    RENAMED,
+    SECTIONS,
+    Settings,
+    close_to,
+    known_settings,
+    parsed_as,
+    problem,
+    replaced,
+    unknown_name,
+)
 
-FILE_NAMES = ("pagefile.toml", "pagefile.yaml", "pagefile.yml")
 PREFIX = "PAGEFILE_"
 CONFIG_VARIABLE = f"{PREFIX}CONFIG"
 #: A folder with benchmark data; not a setting, since only the benchmarks use it.
 BENCH_DATA_VARIABLE = f"{PREFIX}BENCH_DATA"
 DEFAULT = "default"
 
-#: Common names for settings that are called something else.
-_MEANT = {"db": "url", "database": "url", "database_url": "url", "model": "tokenizer", "port": "service.port"}
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
@@ -42,6 +47,13 @@ class Loaded:
     file: Path | None
     #: By dotted name (`facts.enabled`): "default", a file, "$PAGEFILE_…" or "command line".
     origins: Mapping[str, str]
+
+    @property
+    def said(self) -> str:
+        """Which file was read, in words."""
+        if self.file is not None:
+            return f"Settings are read from {self.file}."
+        return f"There is no {FILE_NAMES[0]} in {Path.cwd()}: defaults and the environment apply."
 
     def values(self) -> dict[str, object]:
         return {name: attrgetter(name)(self.settings) for name in known_settings()}
@@ -59,8 +71,14 @@ def load_settings(
     environ: Mapping[str, str] | None = None,
     overrides: Mapping[str, object] = _NOTHING,
 ) -> Settings:
-    """The effective settings; `SettingsError` lists everything that is wrong with them, and where."""
-    return load(file=file, environ=environ, overrides=overrides).settings
+    """The effective settings: defaults, a settings file, the environment, and what is given here, for `Memory.open(settings=…)`.
+
+    The file is the one given, `$PAGEFILE_CONFIG`, or a `pagefile.toml`, `.yaml` or `.yml` in the working directory; which one it was,
+    or that there is none, is logged (`pagefile.settings`, INFO). `SettingsError` lists everything that is wrong, and where.
+    """
+    found = load(file=file, environ=environ, overrides=overrides)
+    log.info("%s", found.said)
+    return found.settings
 
 
 def load(
@@ -143,12 +161,12 @@ def _unknown(given: _Given, known: Mapping[str, object]) -> str:
         return f"{given.key!r} is called {now!r} now: rename it."
     if given.key in SECTIONS:
         return f"{given.key} is a section: it must hold names and values, not {type(given.value).__name__}."
-    close = _MEANT.get(given.key) or next(iter(get_close_matches(given.key, known, n=1)), None)
     if given.origin.startswith("$"):
+        close = close_to(given.key, known)
         hint = f"; did you mean ${_variable(close)}?" if close else "."
         return f"there is no setting of this name{hint}"
-    hint = f"; did you mean {close!r}?" if close else f"; known are {', '.join(known)}."
-    return f"there is no setting {given.key!r}{hint}"
+    told = unknown_name(given.key, known)
+    return f"{told[0].lower()}{told[1:]}"
 
 
 def _variable(key: str) -> str:
@@ -180,7 +198,7 @@ def _file_in_force(environ: Mapping[str, str]) -> Path | None:
     named = environ.get(CONFIG_VARIABLE)
     if named:
         return Path(named)
-    present = [name for name in FILE_NAMES if Path(name).exists()]
+    present = files_here()
     if len(present) > 1:
         raise SettingsError(
             f"There are several settings files here ({', '.join(present)}): keep one of them."
@@ -211,18 +229,26 @@ def _from_file(path: Path) -> Iterator[_Given]:
     if path.suffix not in {".toml", ".yaml", ".yml"}:
         raise SettingsError(f"{path}: a settings file must end in .toml, .yaml or .yml.")
     try:
-        table: object = tomllib.loads(text) if is_toml else yaml.safe_load(text)
+        table: object = tomllib.loads(text) if is_toml else _yaml(text)
     # Not only their own: a number with thousands of digits, a date such as 2024-13-45, endless nesting.
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         kind = "TOML" if is_toml else "YAML"
-        raise SettingsError(f"{path}: this is not {kind}: {_problem(error)}.") from error
+        raise SettingsError(f"{path}: this is not {kind}: {' '.join(str(error).split())}.") from error
     if not isinstance(table, dict | None):
         raise SettingsError(f"{path}: the file must hold names and values, such as `window_tokens: 16000`.")
     return _from_table(cast("dict[str, object]", table or {}), str(path))
 
 
-def _problem(error: Exception) -> str:
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+def _yaml(text: str) -> object:
+    import yaml  # noqa: PLC0415 - it takes as long to import as the rest of a short command, and most have no YAML
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
-        return f"{error.problem or 'it breaks off'} (at line {mark.line + 1}, column {mark.column + 1})"
-    return " ".join(str(error).split())
+        if mark is None:
+            raise ValueError(error) from error
+        where = f"(at line {mark.line + 1}, column {mark.column + 1})"
+        raise ValueError(f"{error.problem or 'it breaks off'} {where}") from error
+    except yaml.YAMLError as error:
+        raise ValueError(error) from error

@@ -134,13 +134,15 @@ def _others(run: Iterable[Message]) -> Iterator[Message]:
 
 
 def question(messages: Sequence[Message]) -> str | None:
-    """The first thing the user said; anything shown with it, or instead of it, is named."""
+    """The first thing the user said; anything shown with it, instead of it or right after it is named."""
+    said: list[str] = []
     for message in messages:
+        if said and (message.role != "user" or message.text.strip()):
+            break
         if message.role == "user":
             named = " ".join(filter(None, map(_name, message.parts)))
-            if said := "\n".join(text for text in (message.text, named) if text.strip()):
-                return said
-    return None
+            said += [text for text in (message.text, named) if text.strip()]
+    return "\n".join(said) or None
 
 
 def answer(messages: Sequence[Message]) -> str | None:

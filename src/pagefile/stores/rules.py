@@ -211,7 +211,8 @@ def check_repeat(stored: Entry | None, draft: ports.TurnDraft | Turn) -> Turn:
 
 def _same_words(stored: Turn, draft: ports.TurnDraft | Turn) -> bool:
     if isinstance(draft, ports.TurnDraft) and draft.status == "open":
-        return stored.user == draft.user
+        begun = _messages(draft)
+        return stored.user == draft.user or stored.messages[: len(begun)] == begun
     return (
         stored.user == draft.user
         and stored.assistant == draft.assistant
@@ -340,7 +341,9 @@ def changed(turn: Turn, change: ports.TurnChange) -> Turn:
             return replace(turn, steps=(*turn.steps, *stored_steps([step])), layout=layout, tokens=tokens)
         case ports.Extend():
             known = [change.results.get(number, step) for number, step in enumerate(turn.steps)]
-            first = {"user": change.user, "user_tokens": change.user_tokens} if turn.user is None else {}
+            # What the user said is added to, never replaced.
+            adds = change.user is not None and change.user.startswith(turn.user or "")
+            first = {"user": change.user, "user_tokens": change.user_tokens} if adds else {}
             steps = stored_steps([*known, *change.steps])
             layout = (*turn.messages, *stored_layout(change.messages))
             return replace(turn, **first, steps=steps, layout=layout, tokens=tokens)

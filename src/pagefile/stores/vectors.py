@@ -12,7 +12,7 @@ from pagefile.stores import rules
 Matrix: TypeAlias = Float32s
 
 #: Rounded to this, equal vectors have equal similarity, wherever in a matrix they are.
-_DIGITS = 6
+DIGITS = 6
 
 
 def batch_of(
@@ -53,11 +53,11 @@ def nearest(found: Sequence[VectorHit], limit: int) -> list[VectorHit]:
 
 def rounded(similarity: float) -> float:
     """A similarity without the noise of its last digits."""
-    return round(float(similarity), _DIGITS)
+    return round(float(similarity), DIGITS)
 
 
 def similarities(matrix: Matrix, vector: Vector) -> Vector:
-    return np.round(matrix @ vector, _DIGITS)
+    return np.round(matrix @ vector, DIGITS)
 
 
 def largest(similarity: Vector, limit: int) -> list[int]:

@@ -15,7 +15,8 @@ from functools import lru_cache
 from typing import TypeVar
 
 from pagefile.arrays import Float64s, Int32s, np
-from pagefile.text.bm25 import Posting, SlotIndex
+from pagefile.text.bm25 import SlotIndex
+from pagefile.text.postings import Posting
 from pagefile.text.scores import number
 from pagefile.text.sentences import HAN
 from pagefile.text.words import TRIVIAL, terms

@@ -47,7 +47,7 @@ _RESEMBLES, _RESEMBLED = 0.87, 10
 #: The context counts less than the question, so that long answers about something else do not outvote it.
 CONTEXT_WEIGHT = 0.6
 #: A fact must be at least this relevant, and at least this share of the most relevant one, and that one at least the third.
-_LEAST, _LEAST_SHARE, _OPENING = 0.1, 0.41, 0.18
+_LEAST, _LEAST_SHARE, _OPENING = 0.1, 0.41, 0.17
 #: The share if the most relevant fact has fewer words than this in common with the message: then meaning alone decides, which is less sure.
 _FEW_WORDS, _LEAST_SHARE_BY_MEANING = 0.1, 0.3
 _LEAST_BY_WORDS, _LEAST_SHARE_BY_WORDS = 0.04, 0.3
@@ -75,6 +75,8 @@ class Message(NamedTuple):
     asks: bool = True
     #: Whether it asks for general knowledge, or brings all it needs.
     self_contained: bool = False
+    #: Whether it has a word at all: a bare question mark is about no fact.
+    has_words: bool = True
 
     @classmethod
     def of(cls, text: str) -> "Message":
@@ -86,6 +88,7 @@ class Message(NamedTuple):
             _OTHERS.search(text) is not None,
             _QUESTION.search(text) is not None,
             is_general(text) or is_exercise(text),
+            _WORD.search(text) is not None,
         )
 
     @property
@@ -95,6 +98,8 @@ class Message(NamedTuple):
 
     def opening(self, words: float) -> float:
         """What the most relevant fact must reach if messages of this kind seldom need any; `words` is what they share."""
+        if not self.has_words:
+            return math.inf
         if self.self_contained:
             return _SELF_CONTAINED
         if self.plans or (words > _SHARED_WORDS and self.terms > 1):

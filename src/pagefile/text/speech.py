@@ -51,15 +51,13 @@ def said_terms(text: str) -> list[str]:
 
 def speech(marked: Iterable[str]) -> Speech:
     """The inverse of `said_terms`; terms without marks are just words."""
-    words: list[str] = []
-    speaker, asks = None, False
-    for term in marked:
-        if term == _ASKS:
-            asks = True
-        elif term.endswith(_SPEAKER) and len(term) > 1:
-            speaker = term[:-1].replace("_", " ")
-        else:
-            words.append(term)
+    words = list(marked)
+    asks = bool(words) and words[-1] == _ASKS
+    if asks:
+        words.pop()
+    speaker = None
+    if words and len(words[-1]) > 1 and words[-1].endswith(_SPEAKER):
+        speaker = words.pop()[:-1].replace("_", " ")
     return Speech(words, speaker, asks)
 
 

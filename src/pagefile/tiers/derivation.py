@@ -63,6 +63,8 @@ class Health:
 
 #: While turns keep coming in, pause between batches for this many times the duration of a batch.
 REST_SHARE = 4.0
+#: A round that takes longer than this is far behind: it pauses no more.
+PATIENT_S = 5.0
 #: Turns per batch. An erasure, or embedding a question, waits for one batch at most.
 BATCH = 32
 #: Conversations handled together.
@@ -164,11 +166,11 @@ class Derivation:
         return made
 
     async def _read(self, derived: Derived, plan: Plan, backlog: Backlog) -> int:
-        made = 0
+        made, started = 0, monotonic()
         while plan.behind:
             began = monotonic()
             made += await self._batch(derived, plan)
-            if backlog.busy() and not backlog.hurried:
+            if backlog.busy() and not backlog.hurried and began < started + PATIENT_S:
                 await backlog.pause(REST_SHARE * (monotonic() - began))
             else:
                 await anyio.lowlevel.checkpoint()
@@ -262,10 +264,36 @@ class Derivation:
             found += await self.marks.behind(self.vectors.tier, limit=_PAGE)
         return [one.scope for one in found]
 
+    async def warm_up(self) -> bool:
+        """Load an encoder of this process once there is something to find with it, so that no question waits for that."""
+        if self.vectors is None or not self.vectors.embedder.local:
+            return True
+        if self.warm or not (await self.vectors.collections())[0]:
+            return self.warm
+        await self.vectors.embedder.ready()
+        self.warm = True
+        return True
+
+    async def without_vectors(self) -> Sequence[ports.Behind]:
+        """Conversations of which turns have no vectors yet, a thousand at most; none where no vectors are made."""
+        if self.vectors is None or not self.vectors.embedder.dimension:
+            return ()
+        return await self.marks.behind(self.vectors.tier, limit=_PAGE)
+
     async def erased(self) -> None:
         """Something was erased, vectors included: between two batches, discard earlier plans."""
         async with self._lock:
             self._erased += 1
+
+    async def load(self) -> None:
+        """Load an embedder of our own, so that no question waits for it; if that fails, `describe` says so.
+
+        Where there is no vector yet, no question needs it.
+        """
+        if self.vectors is not None and self.vectors.embedder.local:
+            with guarded(self.health.failed):
+                if (await self.vectors.collections())[0]:
+                    await self.vectors.embedder.ready()
 
     async def examine(self) -> JsonObject:
         """The same, after checking that the embedder and the vector store work."""

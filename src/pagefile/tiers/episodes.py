@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, S
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
+from sys import intern
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias, cast
 from zoneinfo import ZoneInfo
@@ -26,13 +27,14 @@ from pagefile.text.turn_ranking import Familiarity, Found, Placed, TurnIndex
 from pagefile.text.words import forget_words, is_trivial, terms
 from pagefile.tiers import base
 from pagefile.tiers.derivation import Derivation
+from pagefile.tiers.index_lag import IndexLag
 from pagefile.tiers.turn_index import ANALYZER, THREAD_FROM, terms_of
 from pagefile.window import value
 from pagefile.window.candidates import Block, Candidate
 from pagefile.window.recalled import recalled_forms
 from pagefile.window.turn_notes import is_large
 
-_BATCH = 1000
+_BATCH = 4000
 #: From this many turns on, a search takes long enough to be worth a thread.
 SEARCH_THREAD_FROM = 20_000
 #: How many turns are searched by meaning.
@@ -72,11 +74,15 @@ class _Index:
     lock: anyio.Lock = field(default_factory=anyio.Lock)
 
     def add(self, rows: Sequence[ports.TurnTerms]) -> None:
-        for row in rows:
-            key = _Key(row.conversation, row.seq, row.turn_id)
-            said, answered = (row.said or "").split(), (row.answered or "").split()
-            self.turns.add(Placed(key, key.conversation, row.at, said or answered, answered if said else ()))
-            self.known[key.conversation] = key.seq
+        self.turns.add(*map(_placed, rows))
+        self.known.update((row.conversation, row.seq) for row in rows)
+
+
+def _placed(row: ports.TurnTerms) -> Placed[_Key]:
+    # Interned: a conversation's name is in the key of every turn.
+    key = _Key(intern(row.conversation), row.seq, row.turn_id)
+    said, answered = (row.said or "").split(), (row.answered or "").split()
+    return Placed(key, key.conversation, row.at, said or answered, answered if said else ())
 
 
 class _Ranking(NamedTuple):
@@ -128,10 +134,14 @@ class Episodes(base.OwnTier):
     timezone: str = "UTC"
     by_itself: bool = True
     horizon: Horizon | None = None
+    #: How far vectors may be behind before those who record wait.
+    max_lag_s: float = 0.0
 
     def __post_init__(self) -> None:
         self._indexes: Lru[Scope, _Index] = Lru(self.max_postings, lambda index: index.turns.postings)
         self._choices: Lru[tuple[Scope, str], _Choice] = Lru(_CHOICES)
+        #: Known where `lag.watch` runs: in the service.
+        self.lag = IndexLag(self._without_vectors, self.max_lag_s)
 
     async def recall(
         self,
@@ -182,6 +192,8 @@ class Episodes(base.OwnTier):
     # -- catching up with the log ---------------------------------------------------------------------------------------
 
     async def absorb(self, turn: Turn) -> bool:
+        if turn.counts:
+            await self.lag.slow_down(turn.scope.tenant)
         return self.by_itself and turn.counts
 
     async def maintain_all(self, backlog: base.Backlog) -> None:
@@ -190,6 +202,10 @@ class Episodes(base.OwnTier):
 
     async def behind(self) -> Sequence[Scope]:
         return await self.derivation.behind() if self.by_itself else ()
+
+    async def _without_vectors(self) -> Sequence[ports.Behind]:
+        await self.derivation.warm_up()
+        return await self.derivation.without_vectors() if self.by_itself else ()
 
     @property
     def drains(self) -> bool:
@@ -257,7 +273,7 @@ class Episodes(base.OwnTier):
         ranking = await self._ranked(
             index, scope, query, DEPTH + min(len(seen), DEPTH), asked, self.timeout_s, request.vectors
         )
-        notes = [ranking.note] if ranking.note else []
+        notes = [note for note in (ranking.note, self.lag.note(scope)) if note]
         # A conversation that was reset starts over: what came before it is found when it is searched for, and by itself never.
         here, reset = request.scope.conversation, request.view.head.reset_seq
 
@@ -427,9 +443,10 @@ class Episodes(base.OwnTier):
         for chosen, turn in found:
             said.setdefault(_wording(turn), (chosen, turn))
         ordered = sorted(said.values(), key=lambda one: (one[1].at, one[0].conversation, one[0].seq))
+        names = _distinct_names(turn for _, turn in ordered)
         return [
             Candidate(
-                f"episode:{turn.id}",
+                name,
                 "episodes",
                 recalled_forms(turn, chosen.value or 1.0, asked, request.window_tokens, self.counter.count),
                 position,
@@ -437,7 +454,7 @@ class Episodes(base.OwnTier):
                 value=chosen.value,
                 heading=f"{turn.at.astimezone(zone):%Y-%m-%d}",
             )
-            for position, (chosen, turn) in enumerate(ordered)
+            for position, (name, (chosen, turn)) in enumerate(zip(names, ordered, strict=True))
         ]
 
 
@@ -456,8 +473,8 @@ class _Replayed(base.Tier):
             return await self.tier.offer(request)
         refs = [ports.TurnRef(one.conversation, one.seq) for one in self.rows]
         read = await self.tier.source.at(_home(self.past.scope), refs) if refs else ()
-        there = {turn.id: turn for turn in read}
-        held = [(one, there[one.turn_id]) for one in self.rows if one.turn_id in there]
+        there = _by_place(read)
+        held = [(one, turn) for one in self.rows if (turn := there.get(one[:2])) and turn.id == one.turn_id]
         return self.tier.candidates(request, held)
 
     def limits(self, window_tokens: int) -> Mapping[Block, int]:
@@ -487,6 +504,17 @@ def _with(chosen: Sequence[_Chosen], newer: Sequence[_Chosen]) -> list[_Chosen]:
         if (one.value or 0.0) > (known.value or 0.0):
             best[one[:2]] = one
     return list(best.values())
+
+
+def _distinct_names(turns: Iterable[Turn]) -> list[str]:
+    """A name for each candidate: callers choose ids, so turns of several conversations may have the same one."""
+    names: dict[str, None] = {}
+    for turn in turns:
+        name = f"episode:{turn.id}"
+        while name in names:
+            name += f"@{turn.scope.conversation}"
+        names[name] = None
+    return list(names)
 
 
 def _wording(turn: Turn) -> str:

@@ -133,6 +133,8 @@ class FactBook:
     counter: Counter
     clock: Clock
     epoch: Callable[[], Awaitable[int]]
+    #: What may not be stored of a tenant's texts is removed by this.
+    redact: Callable[[str, str], str] = lambda _tenant, text: text
 
     def __post_init__(self) -> None:
         self._held: Lru[Scope, Held] = Lru(MAX_CACHED, lambda held: len(held.facts))
@@ -161,6 +163,7 @@ class FactBook:
         However many others write at the same time, each decision is based on what the store holds then.
         """
         owner = Scope(scope.tenant, scope.user)
+        draft = replace(draft, text=self.redact(owner.tenant, draft.text))
         async with self._writers.setdefault(owner, anyio.Lock()):
             for _ in range(_MOST_ATTEMPTS):
                 fact = self._fact(owner, draft)
@@ -201,7 +204,7 @@ class FactBook:
 
     async def correct(self, scope: Scope, fact_id: str, text: str) -> Fact:
         """Replace what a fact says; the wrong one stays on record as retracted."""
-        text = checked_text(text, "fact").strip()
+        text = self.redact(scope.tenant, checked_text(text, "fact")).strip()
         _check(text, None)
 
         async def change(fact: Fact, now: datetime) -> list[Fact]:

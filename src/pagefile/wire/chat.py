@@ -1,8 +1,9 @@
 """A message for the service's model to answer, and the events that stream the answer."""
 
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
 
 from pydantic import Field, JsonValue, model_validator
+from pydantic.json_schema import models_json_schema
 
 from pagefile.records import Turn
 from pagefile.schema import Answer, Id, Text
@@ -116,3 +117,42 @@ class ChatDone(_Event):
 
 
 ChatEvent = ChatTurn | ChatNode | ChatToken | ChatArchived | ChatLoaded | ChatCheckpoint | ChatDone
+
+# -- the events in the reference ---------------------------------------------------------------------------------------
+
+#: The schema of every event of a stream.
+STREAM_EVENT = "ChatEvent"
+REFERENCE = "#/components/schemas/{model}"
+
+
+def event_schemas() -> dict[str, Any]:
+    """The schemas of the events by name: what a reader has when it has parsed `event`, `id` and `data`."""
+    kinds: tuple[type[_Event], ...] = get_args(ChatEvent)
+    _, told = models_json_schema([(kind, "serialization") for kind in kinds], ref_template=REFERENCE)
+    events = {kind.event: kind.__name__ for kind in kinds} | {"error": "Problem"}
+    named = {f"Chat{event.capitalize()}Event": (event, data) for event, data in events.items()}
+    union = {
+        "title": STREAM_EVENT,
+        "description": "An event of a streamed answer.",
+        "oneOf": [{"$ref": REFERENCE.format(model=name)} for name in named],
+        "discriminator": {
+            "propertyName": "event",
+            "mapping": {event: REFERENCE.format(model=name) for name, (event, _) in named.items()},
+        },
+    }
+    wrapped = {name: _event_schema(name, event, data) for name, (event, data) in named.items()}
+    return told["$defs"] | wrapped | {STREAM_EVENT: union}
+
+
+def _event_schema(name: str, event: str, data: str) -> dict[str, Any]:
+    return {
+        "title": name,
+        "description": f"The event `{event}` of a streamed answer.",
+        "type": "object",
+        "properties": {
+            "event": {"type": "string", "const": event},
+            "id": {"type": "string", "description": "For `Last-Event-ID`."},
+            "data": {"$ref": REFERENCE.format(model=data)},
+        },
+        "required": ["event", "id", "data"],
+    }

@@ -13,6 +13,7 @@ from pagefile import schema
 from pagefile.engine.log_queries import Kind
 from pagefile.records import MAX_INT
 from pagefile.schema import Id, Moment, Params, Text, moment_from, visible
+from pagefile.wire.messages import ProviderMessages, ShownAs
 
 #: More tokens or turns than any model accepts.
 MAX_COUNT = 2**31 - 1
@@ -166,6 +167,7 @@ MAX_AGE_S = 10**10
 #: Messages in a provider's format.
 MoreMessages: TypeAlias = Annotated[
     list[dict[str, JsonValue]],
+    ShownAs(ProviderMessages),
     Field(description="In the shape of OpenAI Chat, OpenAI Responses or Anthropic, kept as they are."),
 ]
 #: At least one message: those that begin a turn.
@@ -306,6 +308,15 @@ class PutSession(ConversationBody):
 
 class ConversationsParams(SliceById, Whose, Params):
     """Conversations of a tenant, or of one of its users."""
+
+
+class AuditParams(Params):
+    """Which entries of a tenant's audit log."""
+
+    tenant: Tenant = None
+    of_user: str | None = Field(default=None, max_length=512, description="Only what concerned this user.")
+    by_key: str | None = Field(default=None, max_length=512, description="Only what this key was used for.")
+    limit: int = Field(default=100, ge=1, le=1000)
 
 
 class LogParams(Slice, ConversationParams):

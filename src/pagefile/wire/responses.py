@@ -1,6 +1,7 @@
 """Response bodies: the records as `pagefile.record_json` prints them, lists of them, and what else is answered."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Annotated, Any, Generic, Literal, Self, TypeAlias, TypeVar, cast, get_args
 
 from pydantic import ConfigDict, Field
@@ -17,6 +18,7 @@ from pagefile.record_json import HitOut as HitOut
 from pagefile.record_json import PageHitOut as PageHitOut
 from pagefile.record_json import RevisionOut as RevisionOut
 from pagefile.schema import Answer, Mirror
+from pagefile.wire.messages import ProviderMessages, ShownAs
 from pagefile.wire.requests import FactsParams, behind, cursor_of, with_example
 
 T = TypeVar("T")
@@ -27,6 +29,11 @@ LINES = "application/x-ndjson"
 # Pydantic looks for docstrings where the class is given its items, and stumbles over what is there.
 class Page(Answer, Generic[T], use_attribute_docstrings=False):
     """A slice of a list."""
+
+    @classmethod
+    def model_parametrized_name(cls, params: tuple[Any, ...]) -> str:
+        """`TurnList` for a slice of `TurnOut`s, in the reference and in clients generated from it."""
+        return "".join(getattr(one, "__name__", "").removesuffix("Out") for one in params) + "List"
 
     items: tuple[T, ...]
     next: str | None = Field(default=None, description="Pass it as `after` to continue; null at the end.")
@@ -71,7 +78,7 @@ class Alone(Answer):
 class MessagesOut(Alone):
     """The messages of a turn."""
 
-    messages: list[Json]
+    messages: Annotated[list[Json], ShownAs(ProviderMessages)]
 
 
 # -- conversations -----------------------------------------------------------------------------------------------------
@@ -99,7 +106,7 @@ class LoggedReset(ResetOut):
 EntryOut: TypeAlias = Annotated[LoggedTurn | LoggedCheckpoint | LoggedReset, Field(discriminator="kind")]
 
 
-class LogPage(Page[EntryOut]):
+class LogList(Page[EntryOut]):
     """A slice of a log."""
 
     @classmethod
@@ -334,6 +341,31 @@ class HealthOut(Answer):
     calls_dropped: int | None = None
     erasures_owed: dict[str, int] | None = None
     """Places outside the database that could not be reached when something was erased, and how many scopes they have still to erase."""
+
+
+class AuditEntryOut(Answer):
+    """A request, or something the service did by itself."""
+
+    at: str
+    key: str | None = Field(
+        description="The id of the key; null for a caller without one, and for the service itself."
+    )
+    verb: str
+    tenant: str | None
+    user: str | None
+    conversation: str | None
+    status: int = Field(description="The HTTP status; 0 where there is none.")
+    count: int | None = Field(description="How many things it concerned, where that is known.")
+
+
+class AuditOut(Answer):
+    """Entries of the audit log, newest first."""
+
+    items: tuple[AuditEntryOut, ...]
+
+    @classmethod
+    def of(cls, entries: Sequence[Any]) -> Self:
+        return cls(items=tuple(AuditEntryOut(**asdict(entry)) for entry in entries))
 
 
 class ReadyOut(Answer):

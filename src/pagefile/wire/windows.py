@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, JsonValue
 from pydantic_core import to_json
+from typing_extensions import TypeAliasType
 
 from pagefile.engine.replay import Cost, Explanation, Replay
 from pagefile.record_json import CallOut
@@ -12,6 +13,7 @@ from pagefile.window.candidates import Block, Message
 from pagefile.window.comparison import BlockBill, BlockChange, CandidateChange, Comparison, DiffLine
 from pagefile.window.parts import chat, parts_from, parts_json
 from pagefile.window.receipt import Receipt, Verdict, Window
+from pagefile.wire.messages import AnthropicMessage, OpenAIMessage, ResponsesItem, ShownAs
 from pagefile.wire.requests import Format
 
 
@@ -78,9 +80,10 @@ class PartsOut(Answer):
     blobs: dict[str, str] = Field(description="Images and files in base64, by their SHA-256.")
 
 
-class WindowOut(Mirror[Window]):
-    """What to send to the model, and how it was chosen."""
+class _Window(Mirror[Window]):
+    """What every format has."""
 
+    without = frozenset({"parts", "messages"})
     about = {
         "id": "Its id in `GET /v1/calls`.",
         "tokens": "Exact tokens of the OpenAI-style messages as a chat request.",
@@ -88,11 +91,16 @@ class WindowOut(Mirror[Window]):
         "prefix_hash": "Equal while a prompt cache can be reused.",
         "prefix_messages": "How many OpenAI-style messages that prefix has.",
     }
-    messages: list[dict[str, JsonValue]] | None
+    mode: Literal["FULL_HISTORY", "SUMMARY_N"]
+
+
+class WindowOut(_Window):
+    """What to send to the model, and how it was chosen."""
+
+    messages: Annotated[list[dict[str, JsonValue]] | None, ShownAs(list[OpenAIMessage] | None)]
     """Messages or input items; null when the format is "text" or "parts"."""
     parts: PartsOut | None
     """What the messages are made of; null unless the format is "parts"."""
-    mode: Literal["FULL_HISTORY", "SUMMARY_N"]
     format: Format
     system: str | None
     """The system text for "anthropic", the instructions for "responses"; else null."""
@@ -114,6 +122,71 @@ class WindowOut(Mirror[Window]):
         parts = parts_from(self.parts.model_dump())
         messages, _ = chat(parts)
         return {**super().values(), "parts": parts, "messages": messages}
+
+
+Mirror.kinds[Window] = WindowOut
+
+
+class OpenAIWindow(_Window):
+    """A window for OpenAI's chat API."""
+
+    format: Literal["openai"]
+    messages: list[OpenAIMessage]
+    system: None
+    text: None
+    parts: None
+
+
+class ResponsesWindow(_Window):
+    """A window for OpenAI's Responses API."""
+
+    format: Literal["responses"]
+    messages: list[ResponsesItem]
+    """The input."""
+    system: str
+    """The instructions."""
+    text: None
+    parts: None
+
+
+class AnthropicWindow(_Window):
+    """A window for Anthropic's API."""
+
+    format: Literal["anthropic"]
+    messages: list[AnthropicMessage]
+    system: str
+    text: None
+    parts: None
+
+
+class TextWindow(_Window):
+    """A window as one text."""
+
+    format: Literal["text"]
+    messages: None
+    system: None
+    text: str
+    parts: None
+
+
+class PartsWindow(_Window):
+    """What a window is made of, to be rendered by the caller."""
+
+    format: Literal["parts"]
+    messages: None
+    system: None
+    text: None
+    parts: PartsOut
+
+
+#: A window as the reference describes it: the format says what is in it.
+AnyWindow = TypeAliasType(
+    "AnyWindow",
+    Annotated[
+        OpenAIWindow | ResponsesWindow | AnthropicWindow | TextWindow | PartsWindow,
+        Field(discriminator="format"),
+    ],
+)
 
 
 def window_json(window: Window, form: Format) -> bytes:

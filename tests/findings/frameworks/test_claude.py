@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pagefile import Memory, Settings
-from tests.findings.marks import finding, still_open
+from tests.findings.marks import finding
 from tests.heavy import heavy, is_there
 from tests.integration.claude.stub import MessagesStub
 
@@ -76,13 +76,13 @@ async def delegate(folder):
     return turns
 
 
-@still_open("frameworks-F6")
+@finding("frameworks-F6")
 def test_only_what_the_user_said_is_a_turn(delegated):
     """What tells the model that a sub-agent is done is not recorded as the user's words."""
     assert ["OUTER question"] == [turn.user for turn in delegated if turn.user]
 
 
-@still_open("frameworks-F6")
+@finding("frameworks-F6")
 def test_what_a_sub_agent_did_is_in_the_log(delegated):
     """The call that started the sub-agent and the results of its tools are steps of the user's turn."""
     steps = [(step.tool, step.result) for step in delegated[0].steps]
@@ -154,7 +154,7 @@ async def test_a_saved_history_with_memory_in_it_is_named(memory, tmp_path):
     assert told or "allergic to penicillin." not in "".join(saved)
 
 
-@still_open("frameworks-F16")
+@finding("frameworks-F16")
 async def test_the_log_tells_of_a_picture_beside_the_words(memory, tmp_path):
     """A picture beside the words is named in the log."""
     source = {"type": "base64", "media_type": "image/png", "data": DOT}
@@ -204,7 +204,7 @@ async def test_a_missing_argument_is_explained(memory, name):
     assert spoken(await tools_of(memory)[name].handler({})).strip()
 
 
-@still_open("frameworks-F26")
+@finding("frameworks-F26")
 @pytest.mark.parametrize(
     ("name", "given"),
     [

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pagefile import BlockingMemory, Settings
 from pagefile.integrations.langchain import PagefileMiddleware, memory_tools
 from pagefile.settings import FactSettings
-from tests.findings.marks import finding, still_open
+from tests.findings.marks import finding
 from tests.integration.langchain.models import Recorder, calls_tool
 
 from .promises import PICTURE, exchanged, promised
@@ -156,7 +156,7 @@ def test_a_structured_answer_is_the_turns_answer(blocking):
 # -- F14, F16: time travel and pictures --------------------------------------------------------------------------------
 
 
-@still_open("frameworks-F14")
+@finding("frameworks-F14")
 def test_running_a_done_turn_again_adds_no_turn(blocking):
     """A turn that is run again from its checkpoint with the same words stays one turn."""
     run = agent(blocking, echo(), checkpointer=InMemorySaver())

@@ -29,6 +29,15 @@
   for (const one of document.querySelectorAll("table")) if (!one.caption) found.push("a table without a caption");
   for (const one of document.querySelectorAll("nav")) if (!one.getAttribute("aria-label")) found.push("a navigation without a name");
   for (const one of document.querySelectorAll("[tabindex]")) if (Number(one.getAttribute("tabindex")) > 0) found.push("a tab order of its own");
+  const end = Math.max(innerHeight, document.querySelector("body > footer").getBoundingClientRect().bottom + scrollY);
+  if (document.documentElement.scrollHeight > end + 1) found.push(`blank below the footer: ${document.documentElement.scrollHeight - end}`);
+  for (const one of document.querySelectorAll("nav [aria-current]")) {
+    const { left, right } = one.getBoundingClientRect();
+    if (left < -1 || right > innerWidth + 1) found.push(`out of sight: ${where(one)}`);
+  }
+  for (const one of document.querySelectorAll("main .card, main .entry")) {
+    if (!one.closest("details:not([open])") && one.getBoundingClientRect().right > innerWidth - 8) found.push(`no margin: ${where(one)}`);
+  }
   if (document.documentElement.scrollWidth > innerWidth + 1) found.push(`wider than the screen: ${document.documentElement.scrollWidth}`);
 
   const parsed = (text) => (text.match(/[\d.]+/g) || []).map(Number);

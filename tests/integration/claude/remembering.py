@@ -68,20 +68,26 @@ def wrapped_project(url):
         shutil.rmtree(folder)
 
 
-def said_to(folder, stub, prompt, *options):
+def said_to(folder, stub, prompt):
     """One run of Claude Code, as a user would start it."""
+    return ran(folder, stub.url, "-p", prompt, "--allowedTools", "Bash")
+
+
+def ran(folder, url, *arguments, **more):
+    """What the command prints that is given these arguments, and these variables of the environment."""
     home = folder / "home"
     home.mkdir(exist_ok=True)
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(home),
-        "ANTHROPIC_BASE_URL": stub.url,
+        "ANTHROPIC_BASE_URL": url,
         "ANTHROPIC_API_KEY": "stub",
         "DISABLE_TELEMETRY": "1",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        **more,
     }
     done = subprocess.run(
-        [str(COMMAND), "-p", prompt, "--allowedTools", "Bash", *options],
+        [str(COMMAND), *arguments],
         cwd=folder,
         env=environment,
         capture_output=True,

@@ -1,6 +1,7 @@
 """A stand-in for the Messages API: streams what a script says, and remembers what it was asked."""
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -70,14 +71,18 @@ def _stream(blocks: list[Block], number: int) -> bytes:
     ]
     for index, block in enumerate(blocks):
         start = {**block, "text": ""} if block["type"] == "text" else {**block, "input": {}}
-        delta = (
-            {"type": "text_delta", "text": block["text"]}
+        # A text comes in pieces.
+        deltas = (
+            [
+                {"type": "text_delta", "text": piece}
+                for piece in re.findall(r"\S*\s*", block["text"])[:-1] or [""]
+            ]
             if block["type"] == "text"
-            else {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+            else [{"type": "input_json_delta", "partial_json": json.dumps(block["input"])}]
         )
         events += [
             {"type": "content_block_start", "index": index, "content_block": start},
-            {"type": "content_block_delta", "index": index, "delta": delta},
+            *({"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas),
             {"type": "content_block_stop", "index": index},
         ]
     reason = "tool_use" if calls else "end_turn"

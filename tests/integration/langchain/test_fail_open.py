@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from pagefile import BlockingMemory, Memory, Settings
+from pagefile.edge.fail_open import FailOpen
 from pagefile.errors import ClosedError, SettingsError, StoreUnavailableError
-from pagefile.integrations.fail_open import FailOpen
 from pagefile.ports import Meter
 from tests.waiting import until
 

@@ -222,6 +222,63 @@ async def test_an_answer_made_again_is_a_turn_of_its_own(memory):
     assert ["Hello?", "Second.", "Bye"] == [m.text for m in model.calls[2][1:]]
 
 
+async def before_the_answer(agent, question):
+    """The configuration of the point of the thread at which the model is about to read a question."""
+    async for state in agent.aget_state_history(THREAD):
+        if state.next == ("model",) and state.values["messages"][-1].text == question:
+            # LangGraph's own config of a checkpoint does not name the user.
+            return {"configurable": THREAD["configurable"] | state.config["configurable"]}
+    raise AssertionError(f"The thread has never been at {question!r}.")
+
+
+async def test_a_turn_that_runs_again_as_before_stays_one_turn(memory):
+    """With its calls and results, in a process that did not see it run; the model is asked the same."""
+    script = [calls_tool("weather", {"city": "Oslo"}), AIMessage("Rain.")]
+    model = Recorder(script=[AIMessage("Hi."), *script, *script, AIMessage("Bye.")])
+    saver = InMemorySaver()
+
+    def restarted():
+        return create_agent(model, [weather], middleware=[PagefileMiddleware(memory)], checkpointer=saver)
+
+    await restarted().ainvoke(ask("Hello?", "m1"), THREAD)
+    await restarted().ainvoke(ask("Weather?", "m2"), THREAD)
+    once = list(await memory.conversation("t", user_id="ada").turns())
+    agent = restarted()
+    await agent.ainvoke(None, await before_the_answer(agent, "Weather?"))
+    assert once == list(await memory.conversation("t", user_id="ada").turns())
+    asked = [[message.text for message in request[1:]] for request in model.calls[1:]]
+    assert [["Hello?", "Hi.", "Weather?"], ["Hello?", "Hi.", "Weather?", "", "rain in Oslo"]] * 2 == asked
+    await agent.ainvoke(ask("Bye", "m3"), THREAD)
+    assert [("Hello?", "Hi.", "done", 0), ("Weather?", "Rain.", "done", 1), ("Bye", "Bye.", "done", 0)] == (
+        await turns_of(memory)
+    )
+
+
+async def test_a_turn_that_runs_again_differently_is_a_turn_of_its_own(memory):
+    """From the first result that differs; an answer that was given before is not added again."""
+    skies = iter(["sun", "rain", "sun"])
+
+    @tool
+    def sky(city: str) -> str:
+        """The sky above a city."""
+        return f"{next(skies)} in {city}"
+
+    def play(messages):
+        said = messages[-1]
+        return AIMessage(said.text) if said.type == "tool" else calls_tool("sky", {"city": "Oslo"})
+
+    agent = create_agent(
+        Recorder(play=play), [sky], middleware=[PagefileMiddleware(memory)], checkpointer=InMemorySaver()
+    )
+    await agent.ainvoke(ask("Sky?", "m1"), THREAD)
+    before = await before_the_answer(agent, "Sky?")
+    await agent.ainvoke(None, before)
+    both = [("Sky?", "sun in Oslo", "done", 1), ("Sky?", "rain in Oslo", "done", 1)]
+    assert both == await turns_of(memory)
+    await agent.ainvoke(None, before)
+    assert both == await turns_of(memory)
+
+
 async def test_streaming(memory):
     """Tokens arrive one by one, memory is in the request and in no stream."""
     await memory.remember("The user likes oolong tea.", user_id="ada")

@@ -170,7 +170,7 @@ def test_every_statement_is_used_and_every_used_one_is_there():
         name
         for name in statements()
         if re.match(
-            r"(erase|gone|conversations_of|heads_of|pages_of|pinned_of|uuids_of|embeddings_of|due_of|calls_of|calls_trim|episodes_near|orphans|orphan_drop)_|(turn|page|fact)(s_without)?_digest",
+            r"(erase|gone|conversations_of|heads_of|pages_of|pinned_of|uuids_of|embeddings_of|due_of|calls_of|call_sizes_of|episodes_of|episodes_number_of|calls_trim|episodes_near|orphans|orphan_drop)_|(turn|page|fact)(s_without)?_digest",
             name,
         )
     }

@@ -104,7 +104,7 @@ async def test_vectors_are_half_precision_of_unit_length(store, path):
 async def test_memory_is_bounded(store):
     """The longest unused are let go of, and read again when they are asked for."""
     model = EmbeddingModel("wide", 1000)
-    index = store.vectors(cache_bytes=1_000_000)
+    index = store.vectors(cache_bytes=800_000)
     for user in range(8):
         scope = Scope("t", f"user-{user}", f"chat-{user}")
         await store.log.append(done("turn-1", scope=scope))

@@ -10,7 +10,14 @@ from pagefile.inspector import site, urls
 from pagefile.records import Scope
 from tests.property.service.worlds import TENANTS, USERS, Wish, a_world, holders, mark, wishes
 
-PATHS = [*(page.path for page in site.PAGES), urls.HOME, urls.GATEWAY, urls.METRICS]
+PATHS = [
+    *(page.path for page in site.PAGES),
+    urls.HOME,
+    urls.GATEWAY,
+    urls.METRICS,
+    urls.SETTINGS,
+    urls.EXPERIMENT,
+]
 BASE = "http://127.0.0.1:8780"
 
 
@@ -31,6 +38,8 @@ def asked(world, wish: Wish) -> dict[str, str]:
         "call_id": thing,
         "uuid": thing,
         "open": thing,
+        "turn": thing,
+        "id": thing,
         "q": "高血压",
         "history": "yes",
         "set.window_tokens": "3000",
@@ -81,8 +90,22 @@ def test_no_form_changes_anothers(holder: Scope, wish: Wish):
                 "fact_id": query["uuid"],
                 "text": "喜欢咖啡",
                 "message": "你好",
+                "subject": "call",
+                "id": query["uuid"],
+                "labels": "x",
+                "set.window_tokens": "3000",
             }
-            for path in (urls.PAGE, urls.FACTS, urls.CHAT, urls.ERASE, urls.DEMO):
+            for path in (
+                urls.PAGE,
+                urls.FACTS,
+                urls.CHAT,
+                urls.ERASE,
+                urls.DEMO,
+                urls.NOTE,
+                urls.EXPERIMENTS,
+                urls.EXPERIMENT,
+                urls.MODEL,
+            ):
                 for what in ("add", "edit", "retract", "undo"):
                     answer = await world.client.post(
                         path, params=query, data={**fields, "what": what}, headers={**shown, "Origin": BASE}

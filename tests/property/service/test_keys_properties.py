@@ -11,9 +11,9 @@ from fastapi.routing import iter_route_contexts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pagefile.inspector.reference import Operation, operations
 from pagefile.records import Scope
 from pagefile.service.app import create_app
-from pagefile.service.reference import Operation, operations
 from tests.acceptance.http_examples import sent
 
 from .worlds import GHOST, SETTINGS, TENANTS, USERS, Wish, World, a_world, holders, mark, wishes

@@ -3,7 +3,7 @@
 import pytest
 
 from pagefile import Memory
-from pagefile.integrations.recorder import Asked, Called, Returned, Said, Thought, begun, written
+from pagefile.edge.recorder import Asked, Called, Returned, Said, Thought, begun, written
 
 pytestmark = pytest.mark.anyio
 CALL = Called("look", {"at": 1}, "id1")

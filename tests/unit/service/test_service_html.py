@@ -1,22 +1,8 @@
-"""Pages from files."""
+"""The language of pages."""
 
 import pytest
 
 from pagefile.service.inspector_auth import prefers_chinese
-from pagefile.service.reference import Html, fill, fragments
-
-
-def test_what_is_filled_in_is_escaped():
-    """Text cannot become markup; a fragment stays one."""
-    row = fill("docs.html", "row", name="<b>", star="", type=Html("<i>x</i>"), description='"&"')
-    assert "<code>&lt;b&gt;</code>" in row
-    assert "<i>x</i>" in row
-    assert "&quot;&amp;&quot;" in row
-
-
-def test_fragments_are_named():
-    """The page comes first, then its fragments."""
-    assert {"page", "row", "operation", "schema"} <= set(fragments("docs.html"))
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,13 @@
 """Settings refuse at birth what cannot work, whoever makes them."""
 
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 
 import pytest
 
 from pagefile.errors import SettingsError
 from pagefile.settings import ArchiveSettings, FactSettings, ServiceSettings, Settings
-from pagefile.settings.model import known_settings
+from pagefile.settings.model import database_url, known_settings
 
 
 def test_the_defaults_are_those_of_the_documents():
@@ -38,7 +39,15 @@ def test_the_defaults_are_those_of_the_documents():
         ({"placement": None}, "placement must be 'tail' or 'head', not None."),
         ({"url": " "}, "url is empty."),
         ({"url": 3}, "url must be text, not 3."),
-        ({"facts": {}}, "facts must be a section, FactSettings(…), not {}."),
+        ({"facts": 3}, "facts must be a section, FactSettings(…), not 3."),
+        ({"langauge": "en"}, "There is no setting 'langauge'; did you mean 'language'?"),
+        ({"archve": {}}, "There is no setting 'archve'; did you mean 'archive'?"),
+        ({"port": 9000}, "There is no setting 'port'; did you mean 'service.port'?"),
+        (
+            {"archive": {"treshold": 10}},
+            "There is no setting 'archive.treshold'; did you mean 'archive.threshold'?",
+        ),
+        ({"archive": {"threshold": -1}}, "archive.threshold must be at least 0, not -1."),
     ],
 )
 def test_a_value_that_cannot_work_is_refused(wrong: dict[str, object], says: str):
@@ -86,3 +95,33 @@ def test_known_settings_are_all_fields():
     assert sum(not is_dataclass(one.type) for one in fields(Settings)) == sum(
         "." not in name for name in known
     )
+
+
+def test_a_section_may_be_a_dict():
+    """As it would be written in pagefile.toml; what it leaves out keeps its default."""
+    settings = Settings(archive={"threshold": 10}, facts={})  # pyright: ignore[reportArgumentType]
+    assert ArchiveSettings(threshold=10) == settings.archive
+    assert FactSettings() == settings.facts
+
+
+@pytest.mark.parametrize(
+    ("place", "url"),
+    [
+        ("plain.db", "sqlite:///plain.db"),
+        ("data/my agent.db", "sqlite:///data/my%20agent.db"),
+        ("/data/agent.db", "sqlite:////data/agent.db"),
+        (Path("agent.db"), "sqlite:///agent.db"),
+        (Path("memory"), "sqlite:///memory"),
+        (":memory:", "sqlite://"),
+        # Left as they are, and refused where they are opened: these are no names of files.
+        ("sqlite:///agent.db", "sqlite:///agent.db"),
+        ("postgresql://ada@db/agent", "postgresql://ada@db/agent"),
+        ("memory", "memory"),
+        ("sqlite:agent.db", "sqlite:agent.db"),
+    ],
+)
+def test_a_database_may_be_named_by_its_path(place, url):
+    """A file of SQLite needs no scheme; a word that names a kind of store is not taken for a file."""
+    assert url == database_url(place)
+    if isinstance(place, str):
+        assert url == Settings(url=place).url

@@ -50,3 +50,26 @@ def test_a_noun_phrase_needs_words_in_common(message):
 @pytest.mark.parametrize("message", ["能吃什么", "哪种药不能吃", "what can be eaten there"])
 def test_a_question_needs_no_mark(message):
     assert Message.of(message).asks
+
+
+@pytest.mark.parametrize(
+    ("said", "plans", "of_others"),
+    [
+        ("What's a simple dessert I can make for them?", True, False),
+        ("Where should we go for her birthday?", True, False),
+        ("我周末请客，做什么好？", True, False),
+        ("Is it all right to toast with champagne?", False, False),
+        ("What kind of bread can I buy for tomorrow?", False, False),
+        ("What's a good way to join my coworkers' conversations?", False, True),
+        ("Say something for a funny toast.", False, True),
+        ("给老板的贺卡上写什么？", False, True),
+    ],
+)
+def test_plans_of_ones_own_are_told_from_texts_for_others(said, plans, of_others):
+    message = Message.of(said)
+    assert (plans, of_others) == (message.plans, message.of_others)
+
+
+@pytest.mark.parametrize("by_words", [False, True])
+def test_a_bare_mark_is_about_no_fact(by_words):
+    assert not shown("?!", 0.6, by_words=by_words)

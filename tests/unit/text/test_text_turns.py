@@ -8,7 +8,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from pagefile.text.speech import said_terms
-from pagefile.text.turn_ranking import (
+from pagefile.text.turn_columns import SPEAKER_TURNS
+from pagefile.text.turn_ranking import Found, Placed, TurnIndex
+from pagefile.text.turn_scores import (
     ASKING_TURN,
     MEANING,
     NEIGHBOURS,
@@ -17,10 +19,6 @@ from pagefile.text.turn_ranking import (
     SESSION_MEANING,
     SESSION_TURNS,
     SPEAKER,
-    SPEAKER_TURNS,
-    Found,
-    Placed,
-    TurnIndex,
 )
 from pagefile.text.words import terms
 

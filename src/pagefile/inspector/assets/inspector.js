@@ -78,7 +78,10 @@ async function chat(event, area) {
       } else if (name === "checkpoint") {
         line(happened, "event", `✓ ${words.checkpoint} ${data.version}`);
       } else if (name === "node" && data.node === "recall") {
-        line(happened, "event", `▤ ${words.window}: ${data.told.tokens.toLocaleString()} / ${data.told.budget.toLocaleString()}`);
+        const bill = document.createElement("a");
+        bill.href = words.bill + encodeURIComponent(data.told.window_id);
+        bill.textContent = `${words.window}: ${data.told.tokens.toLocaleString()} / ${data.told.budget.toLocaleString()}`;
+        line(happened, "event", "▤ ").append(bill);
       } else if (name === "error") {
         throw new Error(data.detail);
       }
@@ -94,6 +97,35 @@ async function chat(event, area) {
   }
 }
 
+// The forms of the API reference: they send what their fields say, with the key that was typed and no other.
+async function tryOut(event) {
+  event.preventDefault();
+  const form = event.target, result = form.nextElementSibling, button = form.querySelector("button");
+  const fields = new FormData(form), query = new URLSearchParams(), headers = {};
+  const key = form.querySelector("[data-key]").value;
+  for (const [name, value] of fields) if (name !== "body" && value) query.set(name, value);
+  if (key) headers["Authorization"] = `Bearer ${key}`;
+  const options = { method: form.dataset.method, headers, credentials: "omit" };
+  if (fields.has("body")) {
+    options.body = fields.get("body");
+    headers["Content-Type"] = form.elements.body.dataset.media;
+  }
+  button.disabled = true;
+  result.hidden = false;
+  try {
+    const answer = await fetch(`${form.getAttribute("action")}?${query}`.replace(/\?$/, ""), options);
+    const text = await answer.text();
+    let shown = text;
+    try { shown = JSON.stringify(JSON.parse(text), null, 2); } catch { /* a stream, or no JSON at all */ }
+    result.textContent = `${answer.status} ${answer.statusText}\n\n${shown.slice(0, 100000)}`;
+  } catch (error) {
+    result.textContent = `${form.dataset.failed}: ${error.message}`;
+  } finally {
+    button.disabled = false;
+  }
+}
+
+document.querySelectorAll("form.try").forEach((form) => form.addEventListener("submit", tryOut));
 document.addEventListener("click", openInPlace);
 const area = document.getElementById("chat");
 if (area) {

@@ -12,6 +12,7 @@ except ImportError as error:
     raise MissingExtraError.of("claude", "The Claude Agent SDK integration") from error
 
 from pagefile.integrations.claude_agent.memory import ClaudeMemory
+from pagefile.integrations.claude_agent.session_store import PagefileSessionStore
 from pagefile.integrations.claude_code.hooks import CONTEXT_LIMIT, EXEMPT
 
-__all__ = ["CONTEXT_LIMIT", "EXEMPT", "ClaudeMemory"]
+__all__ = ["CONTEXT_LIMIT", "EXEMPT", "ClaudeMemory", "PagefileSessionStore"]

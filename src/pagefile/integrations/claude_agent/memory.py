@@ -11,6 +11,7 @@ from claude_agent_sdk.types import HookContext, HookEvent
 from pagefile.errors import PagefileError
 from pagefile.integrations.claude_code.hooks import SERVER, ClaudeHooks, Hook
 from pagefile.standalone.memory_tools import ToolCaller, memory_tool_schemas
+from pagefile.window.wording import WORDINGS
 
 #: Raised, because Claude Code would truncate long output or move it to a file before a hook sees it.
 _OUTPUT_LIMITS = {"MAX_MCP_OUTPUT_TOKENS": "10000000", "BASH_MAX_OUTPUT_LENGTH": "150000"}
@@ -97,6 +98,11 @@ class ClaudeMemory(ClaudeHooks):
         return [sdk.HookMatcher(hooks=[hook])]
 
     async def _answered(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        language = self._memory.engine.languages.default(self._language)
+        unavailable = {**_content(WORDINGS[language].answers["no_memory"]), "is_error": True}
+        return await self._failing.attempt(tool, partial(self._answer_of, tool, arguments), unavailable)
+
+    async def _answer_of(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         session = self._newest()
         caller = ToolCaller(self._memory, session.chat, session.turn, confidence=0.9)
         try:

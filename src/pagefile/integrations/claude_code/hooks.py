@@ -12,14 +12,15 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
+from pagefile.edge.fail_open import FailOpen
+from pagefile.edge.recorder import Asked, Called, Returned, Said, as_json, completed, kept
 from pagefile.engine import Conversation, Memory
 from pagefile.engine.page_tools import load_text
 from pagefile.errors import SettingsError
-from pagefile.integrations.claude_code.shapes import Transcript, pictured, result_text, retold
-from pagefile.integrations.fail_open import FailOpen
-from pagefile.integrations.recorder import Called, Returned, Said, completed, kept
+from pagefile.integrations.claude_code.shapes import Transcript, pictured, result_text, retold, started_text
 from pagefile.lru import Lru
 from pagefile.records import Turn
+from pagefile.shapes.skeleton import objects_in
 from pagefile.shapes.tool_arguments import compact
 from pagefile.text.sentences import clip
 from pagefile.tiers.page_in import LOADING_TOOLS
@@ -36,12 +37,14 @@ EXEMPT = frozenset({"Read", "Edit", "MultiEdit", "Write", "NotebookEdit", "TodoW
 _OWN_TURNS, _OWN_CHARS = 3, 600
 #: How many sessions' state is kept in memory.
 _SESSIONS = 1_000
-#: How often the transcript is read for a call, and the pause in between.
+#: How often the transcript is read for a prompt or a call, and the pause in between.
 _TRANSCRIPT_READS, _TRANSCRIPT_PAUSE_S = 6, 0.05
 #: Our MCP server, wherever it is set up.
 SERVER = "pagefile"
 #: The tool through which a model returns structured output.
 _ANSWERING = "StructuredOutput"
+#: How the agent says that a sub-agent in the background is done: in a prompt.
+_NOTIFICATION = "task-notification"
 
 HookAnswer = dict[str, Any]
 Hook = Callable[[Mapping[str, Any], str | None], Awaitable[HookAnswer]]
@@ -59,6 +62,10 @@ class _Session:
     reads: int = _TRANSCRIPT_READS
     #: Whether the agent has replaced its history by a summary.
     compacted: bool = False
+    #: What was answered while sub-agents were still working: their results belong to the same turn.
+    answered: str | None = None
+    #: Whether the last prompt brought the result of a sub-agent.
+    notified: bool = False
 
 
 class ClaudeHooks:
@@ -75,7 +82,7 @@ class ClaudeHooks:
         agent: which agent it is, if not Claude Code itself.
         replaces: whether a hook of the agent can replace a tool's output; Codex's cannot.
         of_many: whether it serves many users, whose ids the log must not tell.
-        transcript_reads: how often a hook looks for a call in the transcript, which is written while the tool runs.
+        transcript_reads: how often a hook looks for a prompt or a call in the transcript, which is written with a delay.
     """
 
     def __init__(
@@ -153,11 +160,12 @@ class ClaudeHooks:
 
     async def _on_prompt(self, given: Mapping[str, Any], _id: str | None) -> HookAnswer:
         session = self._session(given)
+        session.notified = _is_notification(given["prompt"])
+        if session.notified:
+            # The agent says that a sub-agent is done, and not the user: the turn goes on.
+            return {}
         async with session.lock:
-            if session.turn is not None:
-                # Still open at the next prompt: it was interrupted.
-                turn, session.turn = session.turn, None
-                await session.chat.abort(turn)
+            await self._abandon(session, given)
             session.prompt = given["prompt"]
             window = await session.chat.context(session.prompt, recent_turns=1)
             memory = window.parts.dated_memory
@@ -165,11 +173,22 @@ class ClaudeHooks:
                 own = await self._compacted(session)
                 memory = memory.with_section("episodes", [*memory.sections.get("episodes", ()), *own])
             added = unsaid(memory, session.told, self._chars)
-            session.transcript = Transcript(str(given.get("prompt_id")))
+            session.transcript = Transcript(given.get("prompt_id"))
             # The id under which the transcript has the prompt: whoever imports it later finds the turn there already.
             name = given.get("prompt_id") or given.get("turn_id")
             session.turn = await session.chat.begin(session.prompt, id=name)
         return _specific("UserPromptSubmit", additionalContext=added) if added else {}
+
+    async def _abandon(self, session: _Session, given: Mapping[str, Any]) -> None:
+        """End a turn that is still open at the next prompt: its sub-agents are still working, or it was interrupted."""
+        if session.turn is None:
+            return
+        turn, session.turn = session.turn, None
+        answer, session.answered = session.answered, None
+        if answer is None:
+            await session.chat.abort(turn)
+        else:
+            await _completed(session, turn, given, answer)
 
     async def _before_tool(self, given: Mapping[str, Any], _id: str | None) -> HookAnswer:
         """Answer a repeated call of a cacheable tool. A hook can only do so as the reason for denying the call.
@@ -187,15 +206,15 @@ class ClaudeHooks:
     async def _after_tool(self, given: Mapping[str, Any], tool_use_id: str | None) -> HookAnswer:
         session = self._session(given)
         name, answer = given["tool_name"], given["tool_response"]
-        text = result_text(answer)
+        text = result_text(answer) or started_text(answer)
         blocks = [*([] if text is None else [text]), *pictured(answer)]
         if session.turn is None or not blocks or _ours(name):
             return {}
         async with session.lock:
             result = Returned(Called(name, given["tool_input"], tool_use_id), tuple(blocks))
-            session.turn, step = await kept(
-                session.chat, session.turn, await _assistant_messages(session, given, tool_use_id), result
-            )
+            said = await _assistant_messages(session, given, tool_use_id)
+            turn = await _with_attached(session, session.turn)
+            session.turn, step = await kept(session.chat, turn, said, result)
         if step.page is None or step.whole or name in self._exempt or not self._replaces:
             return {}
         passages = await self._passages(session, step.page)
@@ -224,12 +243,21 @@ class ClaudeHooks:
     async def _on_stop(self, given: Mapping[str, Any], _id: str | None) -> HookAnswer:
         session = self._session(given)
         async with session.lock:
-            if session.turn is not None:
+            if session.turn is not None and _has_helpers(given):
+                session.answered = given.get("last_assistant_message") or ""
+                return {}
+            session.answered = None
+            if session.turn is None and session.notified and given.get("last_assistant_message"):
+                # The turn that started the sub-agent is over, or another process has it.
+                await session.chat.record(
+                    assistant=given["last_assistant_message"], id=given.get("prompt_id")
+                )
+            elif session.turn is not None:
                 turn, session.turn = session.turn, None
                 # A session with an `output_format` gives its answer by calling a tool.
                 structured = [compact(step.input) for step in turn.steps if step.tool == _ANSWERING]
                 answer = structured[-1] if structured else given.get("last_assistant_message")
-                await completed(session.chat, turn, await _assistant_messages(session, given), answer or None)
+                await _completed(session, turn, given, answer or None)
         return {}
 
     # -- sessions -----------------------------------------------------------------------------------------------------
@@ -255,20 +283,36 @@ class ClaudeHooks:
         return next(reversed(self._sessions.values()), None) or self._opened("claude")
 
 
+async def _completed(session: _Session, turn: Turn, given: Mapping[str, Any], answer: str | None) -> None:
+    said = await _assistant_messages(session, given)
+    await completed(session.chat, await _with_attached(session, turn), said, answer)
+
+
+async def _with_attached(session: _Session, turn: Turn) -> Turn:
+    """The turn with what its prompt showed: a hook is given only the words, and the transcript is written after it."""
+    if session.transcript is None or not session.transcript.attached:
+        return turn
+    shown, session.transcript.attached = tuple(session.transcript.attached), []
+    return await session.chat.extend(turn, [as_json(Asked(shown).json())])
+
+
 async def _assistant_messages(
     session: _Session, given: Mapping[str, Any], call_id: str | None = None
 ) -> list[Said]:
     """What the model said since the prompt, according to the transcript; calls of our own tools do not count as steps.
 
-    Claude Code writes the transcript while it runs tools: where a call is not in it yet, it is waited for briefly.
+    Claude Code writes the transcript with a delay: a prompt or a call that is not in it yet is waited for briefly.
     """
     transcript, path = session.transcript, given.get("transcript_path")
+    if given.get("agent_id") is not None:
+        # A sub-agent's words are in a transcript of its own.
+        return []
     if transcript is None or not path:
         # Not every agent has one: nothing is waited for.
         return []
     for left in reversed(range(session.reads)):
         await anyio.to_thread.run_sync(transcript.read, str(path))
-        if call_id is None or any(call.call_id == call_id for one in transcript.said for call in one.calls):
+        if transcript.has(call_id):
             break
         if left:
             await anyio.sleep(_TRANSCRIPT_PAUSE_S)
@@ -295,6 +339,17 @@ def unsaid(memory: MemoryPart, said: set[str], most: int) -> str:
                 kept += new
         told = told.with_section(block, kept)
     return told.text
+
+
+def _is_notification(prompt: str) -> bool:
+    told = prompt.strip()
+    return told.startswith(f"<{_NOTIFICATION}>") and told.endswith(f"</{_NOTIFICATION}>")
+
+
+def _has_helpers(given: Mapping[str, Any]) -> bool:
+    """Whether sub-agents go on working after the answer."""
+    tasks = objects_in(given.get("background_tasks"))
+    return any(task.get("type") == "subagent" and task.get("status") == "running" for task in tasks)
 
 
 def _specific(event: str, **fields: Any) -> HookAnswer:

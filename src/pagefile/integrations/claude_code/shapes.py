@@ -1,7 +1,7 @@
 """The formats of Claude Code: the results of its tools, with the text the model reads, and its transcript.
 
 Claude Code silently ignores a replacement that is not in the tool's own format: so results are copied, and only their text replaced.
-The transcript has what no hook is given: text beside tool calls, and thoughts with their signatures.
+The transcript has what no hook is given: images beside a prompt, text beside tool calls, and thoughts with their signatures.
 """
 
 import json
@@ -10,11 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pagefile.integrations.recorder import THINKING, Called, Said, Shown, Thought
+from pagefile.edge.recorder import THINKING, Called, Said, Shown, Thought
 from pagefile.shapes.skeleton import as_list, as_object, objects_in
+from pagefile.shapes.tool_arguments import compact
 
 #: Where built-in tools keep what the model reads: Bash, Read (the content of a file), Grep, WebFetch, agents and others.
 _PLACES = ("stdout", "file", "content", "result", "output", "text")
+
+#: What a prompt shows beside its words, as blocks of these types.
+ATTACHED = frozenset({"image", "document"})
 
 #: How much of a transcript is read at a time; hooks come often enough for the rest.
 _MAX_READ_BYTES = 64_000_000
@@ -28,6 +32,17 @@ def result_text(answer: object) -> str | None:
         return next(filter(None, (result_text(fields.get(place)) for place in _PLACES)), None)
     texts = [block["text"] for block in objects_in(answer) if _is_text(block)]
     return "\n".join(texts) if texts else None
+
+
+def started_text(answer: object) -> str | None:
+    """What is known of a call that started something in the background; None if it did not."""
+    fields = as_object(answer) or {}
+    told = {
+        name: fields[name]
+        for name in ("status", "agentId", "description")
+        if isinstance(fields.get(name), str)
+    }
+    return compact(told) if fields.get("isAsync") and told else None
 
 
 def pictured(answer: object) -> list[dict[str, Any]]:
@@ -76,10 +91,13 @@ def _is_text(block: object) -> bool:
 class Transcript:
     """The transcript of a session, from one prompt on."""
 
-    prompt_id: str
+    #: None if the agent does not say it, and then the transcript tells nothing.
+    prompt_id: str | None
     offset: int = 0
     #: What the model has said since, block by block as in the transcript.
     said: list[Said] = field(default_factory=list[Said])
+    #: Images and files of the prompt that are not in the log yet.
+    attached: list[Shown] = field(default_factory=list[Shown])
     _begun: bool = False
 
     def read(self, path: str) -> None:
@@ -100,15 +118,25 @@ class Transcript:
         for line in data[:end].splitlines():
             self._take(line)
 
+    def has(self, call_id: str | None) -> bool:
+        """Whether the call, or without one the prompt, was read; where the prompt has no id, no prompt is to be expected."""
+        if call_id is None:
+            return self._begun or self.prompt_id is None
+        return any(call.call_id == call_id for one in self.said for call in one.calls)
+
     def _take(self, line: bytes) -> None:
         try:
             given = as_object(json.loads(line)) or {}
         except (ValueError, RecursionError):
             return
-        if given.get("type") == "user" and given.get("promptId") == self.prompt_id:
+        content = as_list((as_object(given.get("message")) or {}).get("content")) or ()
+        is_known = self.prompt_id is not None and given.get("promptId") == self.prompt_id
+        if given.get("type") == "user" and is_known:
+            if not self._begun:
+                # Later lines of the prompt are results of tools, and notes of the program.
+                self.attached += [one for one in objects_in(content) if one.get("type") in ATTACHED]
             self._begun = True
         elif self._begun and given.get("type") == "assistant" and not given.get("isSidechain"):
-            content = as_list((as_object(given.get("message")) or {}).get("content")) or ()
             self.said += [Said((block,)) for block in map(_block, content) if block is not None]
 
 

@@ -7,9 +7,9 @@ from langchain.agents.middleware.context_editing import ContextEdit
 from langchain_core.messages import AnyMessage, BaseMessage, ToolMessage
 
 from pagefile.blocking import BlockingMemory
+from pagefile.edge.fail_open import FailOpen
 from pagefile.engine import Memory
 from pagefile.engine.arguments import checked_json
-from pagefile.integrations.fail_open import FailOpen
 from pagefile.integrations.langchain.messages import ToolUse, exchanges, tool_uses
 from pagefile.integrations.langchain.tools import Whose, whose
 from pagefile.lru import Lru

@@ -9,8 +9,8 @@ from langchain_core import messages as core
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langgraph.types import Command
 
+from pagefile.edge.recorder import THINKING, Asked, Called, Happened, Returned, Said, Shown, Thought
 from pagefile.engine.arguments import result_text
-from pagefile.integrations.recorder import THINKING, Asked, Called, Happened, Returned, Said, Shown, Thought
 from pagefile.records import MAX_ID_CHARS
 from pagefile.shapes.media import note, read_media
 from pagefile.standalone import MEMORY_NAME

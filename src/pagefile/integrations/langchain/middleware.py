@@ -20,15 +20,15 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
 
 from pagefile.blocking import BlockingMemory
+from pagefile.edge.fail_open import FailOpen
+from pagefile.edge.recorder import step_of
 from pagefile.engine import Memory
 from pagefile.engine.arguments import at_least
-from pagefile.integrations.fail_open import FailOpen
 from pagefile.integrations.langchain import messages, view
 from pagefile.integrations.langchain.messages import ToolOutput
 from pagefile.integrations.langchain.thread_log import Talk
 from pagefile.integrations.langchain.tools import Whose, tools_of, whose
 from pagefile.integrations.langchain.view import Group, View
-from pagefile.integrations.recorder import step_of
 from pagefile.lru import Lru
 from pagefile.records import Turn
 from pagefile.standalone.memory_tools import ToolCaller
@@ -230,7 +230,9 @@ class PagefileMiddleware(
         # first result is archived.
         system = replace(parts, guide="").system
         known = await self._edge.memory.engine.tier(Facts).book.revision(talk.chat.scope)
-        system, memory = self._frozen.setdefault((who, turn.id, known), (system, parts.beside))
+        memory = parts.beside
+        if turn.status == "open":
+            system, memory = self._frozen.setdefault((who, turn.id, known), (system, memory))
         whole = replace(
             plain,
             system=view.system_with(bases[language], system),
@@ -248,8 +250,10 @@ class PagefileMiddleware(
         return full if full.tokens(self._count) <= self._window_tokens else replace(whole, tail=shown())
 
     async def _parts(self, talk: Talk, turn: Turn, window_tokens: int) -> Parts:
+        # A done turn that is run again has its place in the log already: the window is that of its question.
+        current: dict[str, Any] = {"turn": turn} if turn.status == "open" else {"query": turn.user}
         window = await talk.chat.context(
-            turn=turn, window_tokens=window_tokens, recent_turns=self._recent_turns, placement="tail"
+            **current, window_tokens=window_tokens, recent_turns=self._recent_turns, placement="tail"
         )
         if any(shown.turn_id not in talk.turns for shown in window.parts.turns):
             listing = await talk.chat.turns(newest=True, limit=len(window.receipt) + 1)

@@ -8,9 +8,9 @@ from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from pagefile.blocking import BlockingMemory
+from pagefile.edge.fail_open import FailOpen
 from pagefile.engine import Memory
 from pagefile.errors import ModelOutputError
-from pagefile.integrations.fail_open import FailOpen
 from pagefile.integrations.langchain.messages import asked, is_memory, is_user, tool_uses
 from pagefile.models.endpoint import foreign
 from pagefile.models.summarizers import ChatSummarizer, ExtractiveSummarizer

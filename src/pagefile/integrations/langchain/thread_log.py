@@ -4,6 +4,9 @@ A turn takes the id of the user's message. It is opened when the model is first 
 and is completed when the agent ends. Middleware is not told when an agent ends with an error or is cancelled, and the run may be
 resumed. So its turn stays open, which keeps it out of every window, until the user's next message shows that it was
 abandoned: then it is aborted, or completed if the thread does have its answer.
+
+A message that is run again after its turn is done (LangGraph's time travel) opens no turn as long as everything happens as it did
+then: with the same answer it is the same turn. As soon as a call, a result or the answer differs, it is a turn of its own.
 """
 
 import hashlib
@@ -15,10 +18,10 @@ from uuid import uuid4
 
 import anyio
 
+from pagefile.edge.recorder import Happened, begun, completed, unwritten, written
 from pagefile.engine import Conversation
 from pagefile.errors import ConflictError
 from pagefile.integrations.langchain.messages import Exchange, ToolUse, turn_id
-from pagefile.integrations.recorder import begun, completed, written
 from pagefile.records import Turn
 
 #: How many turns of the log to read beyond those new to this process.
@@ -34,9 +37,9 @@ class Talk:
     chat: Conversation
     #: The newest turns of the log, by id.
     turns: dict[str, Turn] = field(default_factory=dict[str, Turn])
-    #: The turn being answered, and the id of the message it answers.
+    #: The turn being answered, a done one where it is run again, and what it answers.
     running: Turn | None = None
-    answers: str | None = None
+    answers: Exchange | None = None
     #: Messages whose run raised in this process.
     failed: set[str] = field(default_factory=set[str])
     #: The done turn of each exchange that needs no further work; None for an abandoned one.
@@ -47,9 +50,9 @@ class Talk:
     # -- the life of a turn ----------------------------------------------------------------------------------------------
 
     async def begun(self, found: Sequence[Exchange]) -> Turn | None:
-        """The open turn of the last exchange with everything so far; None if there is no exchange.
+        """The turn of the last exchange with everything so far; None if there is no exchange.
 
-        A thread without any user message lost it to a summary in the middle of a turn; this then returns the running turn.
+        It is open, or done where all of this happened before. A thread without any user message lost it to a summary in the middle of a turn; this then returns the running turn.
         """
         async with self._lock:
             return await self._begun(found)
@@ -61,20 +64,27 @@ class Talk:
                 self.running = next((t for t in reversed(self.turns.values()) if t.status == "open"), None)
             return self.running
         current = found[-1]
-        if self.running is None or self.answers != current.id or self.running.status != "open":
-            await self._settle(found)
-            self.running = await self._opened(current)
-            self.answers = current.id
-        self.failed.discard(current.id)
         # What may be the answer is written when the agent ends.
         happened = current.happened if current.answer is None else current.happened[:-1]
+        is_same = self.answers is not None and self.answers.id == current.id
+        self.answers = current
+        if self.running is None or not is_same or self.running.status != "open":
+            await self._settle(found)
+            self.running = await self._opened(current, happened)
+        self.failed.discard(current.id)
         return self._keep(await written(self.chat, self.running, happened))
 
     async def add(self, turn: Turn, use: ToolUse) -> Turn:
-        """Add a tool's result to an open turn, archiving it if it is bulky."""
+        """Add a tool's result to its turn, archiving it if it is bulky."""
         async with self._lock:
             # A concurrent call may have added its result since the turn was read.
-            return self._keep(await written(self.chat, self.turns.get(turn.id, turn), [use.returned]))
+            known = self.turns.get(turn.id, turn)
+            happened: list[Happened] = [use.returned]
+            if known.status == "done" and self.answers is not None:
+                # Run again: another result than then makes it a turn of its own.
+                happened = [*self.answers.happened, use.returned]
+                known = self.running = await self._opened(self.answers, happened)
+            return self._keep(await written(self.chat, known, happened))
 
     async def finish(self, found: Sequence[Exchange], last: Exchange, answer: str | None) -> None:
         """Complete the turn of the last exchange; of one whose user message is gone, `last` has the rest."""
@@ -83,9 +93,10 @@ class Talk:
             if turn is None:
                 return
             try:
-                done = self._keep(await completed(self.chat, turn, last.happened, answer))
+                done = self._answered(found, answer) if turn.status == "done" else None
+                done = done or self._keep(await completed(self.chat, turn, last.happened, answer))
             except ConflictError:
-                # The turn was ended elsewhere meanwhile: record what was said anyway.
+                # The turn was ended elsewhere meanwhile, or earlier with another answer: record what was said anyway.
                 if not found:
                     raise
                 done = await self._recorded(found[-1], answer)
@@ -131,16 +142,28 @@ class Talk:
             return None
         return self._keep(await completed(self.chat, turn, exchange.happened)).id
 
-    async def _opened(self, exchange: Exchange) -> Turn:
-        for turn in _Index(self.turns.values()).versions(exchange.id):
+    async def _opened(self, exchange: Exchange, happened: Sequence[Happened]) -> Turn:
+        """The turn that a message's run is written to; a done one if all of this happened in it."""
+        versions = _Index(self.turns.values()).versions(exchange.id)
+        for turn in versions:
             if turn.status == "open":
+                return turn
+        words = exchange.asked.text
+        for turn in versions:
+            if turn.status == "done" and turn.user == words and not unwritten(turn, happened):
                 return turn
         with suppress(ConflictError):
             turn = await begun(self.chat, exchange.asked, exchange.id)
-            if turn.status == "open":
+            if turn.status == "open" or (turn.status == "done" and not unwritten(turn, happened)):
                 return self._keep(turn)
         # The message was answered before: this run regenerates the answer from an earlier point of the thread.
         return self._keep(await begun(self.chat, exchange.asked, f"{exchange.id}~{uuid4().hex[:8]}"))
+
+    def _answered(self, found: Sequence[Exchange], answer: str | None) -> Turn | None:
+        """The done turn that has this answer to the last message already."""
+        versions = _Index(self.turns.values()).versions(found[-1].id) if found else ()
+        same = (turn for turn in versions if turn.status == "done" and turn.assistant == (answer or None))
+        return next(same, None)
 
     async def _recorded(self, exchange: Exchange, answer: str | None) -> Turn:
         try:

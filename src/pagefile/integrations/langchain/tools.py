@@ -12,9 +12,9 @@ from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.config import get_config
 
 from pagefile.blocking import BlockingMemory
+from pagefile.edge.fail_open import FailOpen
 from pagefile.engine import Memory
 from pagefile.errors import PagefileError
-from pagefile.integrations.fail_open import FailOpen
 from pagefile.records import DEFAULT_TENANT, Scope
 from pagefile.standalone.agent_memory import part_of
 from pagefile.standalone.memory_tools import ToolCaller, memory_tool_schemas

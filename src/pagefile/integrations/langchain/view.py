@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.messages.utils import convert_to_messages
 
 from pagefile.content import media_in
+from pagefile.edge.recorder import step_of
 from pagefile.integrations.langchain.messages import (
     CALL_BLOCKS,
     Exchange,
@@ -22,7 +23,6 @@ from pagefile.integrations.langchain.messages import (
     tool_uses,
     with_media_named,
 )
-from pagefile.integrations.recorder import step_of
 from pagefile.integrations.shortening import Count, shortened
 from pagefile.records import Turn
 from pagefile.standalone import MEMORY_NAME

@@ -26,12 +26,12 @@ from langgraph.graph import END, START, StateGraph  # pyright: ignore[reportMiss
 
 from pagefile import standalone
 from pagefile.blocking import BlockingMemory
+from pagefile.edge.fail_open import FailOpen
+from pagefile.edge.recorder import given_up
 from pagefile.engine import Conversation, Memory
 from pagefile.errors import ConflictError, InvalidArgumentError, PagefileError, SettingsError
-from pagefile.integrations.fail_open import FailOpen
 from pagefile.integrations.langgraph import nodes as chat_nodes
 from pagefile.integrations.langgraph.state import ConversationState, NodeTrace, merged, question
-from pagefile.integrations.recorder import given_up
 from pagefile.standalone.knowledge_base import Retriever, Router
 from pagefile.standalone.memory_tools import ToolCaller, memory_tool_schemas
 from pagefile.text.sentences import language

@@ -19,13 +19,13 @@ from langchain_core.runnables.base import RunnableBindingBase
 from langchain_core.runnables.retry import RunnableRetry
 
 from pagefile import standalone
+from pagefile.edge.recorder import begun, completed
 from pagefile.engine import Memory
 from pagefile.engine.ownership import check_opens
 from pagefile.errors import ConflictError, InvalidArgumentError, ModelOutputError, SettingsError
 from pagefile.integrations.langchain.messages import asked, happened, said, structured_text
 from pagefile.integrations.langgraph import state as states
 from pagefile.integrations.langgraph.state import ConversationState, NodeTrace, question, running
-from pagefile.integrations.recorder import begun, completed
 from pagefile.ports import ChatModel, ToolCall
 from pagefile.records import Scope, Turn
 from pagefile.shapes.tool_arguments import read_arguments

@@ -14,10 +14,10 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
 from pagefile.blocking import BlockingMemory
+from pagefile.edge.fail_open import FailOpen
 from pagefile.engine import Memory
 from pagefile.engine.arguments import at_least
 from pagefile.errors import InvalidArgumentError, PagefileError, SettingsError
-from pagefile.integrations.fail_open import FailOpen
 from pagefile.integrations.pydantic_ai.messages import asked, waiting_run
 from pagefile.integrations.pydantic_ai.run import RunMemory
 from pagefile.lru import Lru

@@ -10,8 +10,8 @@ from pydantic_ai import messages as ai
 from pydantic_core import to_json, to_jsonable_python
 
 from pagefile.content import Media, Message, Text, ToolCall, ToolResult, media_in
+from pagefile.edge.recorder import Asked, Called, Happened, Returned, Said, Shown, Thought
 from pagefile.engine.arguments import result_text
-from pagefile.integrations.recorder import Asked, Called, Happened, Returned, Said, Shown, Thought
 from pagefile.shapes.media import note
 from pagefile.shapes.skeleton import Blobs
 from pagefile.shapes.steps import ShownStep, ShownSteps

@@ -18,11 +18,11 @@ from pydantic_ai import (
 )
 from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
 
+from pagefile.edge.fail_open import FailOpen
+from pagefile.edge.recorder import Asked, Happened, Returned, Said, begun, completed, kept, written
 from pagefile.engine import Conversation
-from pagefile.integrations.fail_open import FailOpen
 from pagefile.integrations.pydantic_ai import requests
 from pagefile.integrations.pydantic_ai.messages import answer_text, as_history, called, happened, returned
-from pagefile.integrations.recorder import Asked, Happened, Returned, Said, begun, completed, kept, written
 from pagefile.records import Step, Turn
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.tiers import page_in

@@ -1,12 +1,22 @@
 """Reads the turn log. How views, entries and the neighbours of a turn are read depends on what a round trip costs: see `plain`."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from pagefile.ports import ConversationQuery, EntryQuery, LogReader, SinceRequest, TurnSource
+from pagefile.ports import (
+    ConversationQuery,
+    EntryQuery,
+    LogReader,
+    MatchQuery,
+    SinceRequest,
+    TurnPlace,
+    TurnRef,
+    TurnSource,
+)
 from pagefile.records import ConversationInfo, Scope, Turn
 from pagefile.stores import rules
+from pagefile.stores.encoding import to_json
 from pagefile.stores.erasure import check_epoch, written_keys
 from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, each, first, many, row, rows
 from pagefile.stores.sql.rows import head_of, keys, part_of, spoken_of
@@ -24,6 +34,30 @@ class SqlReader(SqlPort, LogReader, TurnSource):
 
     async def heads(self, query: ConversationQuery) -> list[ConversationInfo]:
         return await self._player.read(lambda: _heads(query))
+
+    async def matching(self, query: MatchQuery) -> list[TurnRef]:
+        values = {
+            "tenant": query.tenant,
+            "names": list(query.conversations),
+            "words": list(query.words),
+            # As it is written in the JSON of the steps.
+            "tool": None if query.tool is None else to_json(query.tool),
+            "since": query.since,
+            "before": query.until,
+            "after_seq": query.after_seq,
+            "before_seq": query.before_seq,
+        }
+        return await self._each("turns_matching", values, lambda one: TurnRef(*one))
+
+    async def located(self, scope: Scope, turn_ids: Sequence[str]) -> Mapping[str, TurnPlace]:
+        found: dict[str, TurnPlace] = {}
+        for turn_id, name, owner, seq in await self._rows(
+            "turns_located", {"tenant": scope.tenant, "ids": sorted(set(turn_ids))}
+        ):
+            place = Scope(scope.tenant, owner, name)
+            if place.within(scope):
+                found.setdefault(turn_id, TurnPlace(place, seq))
+        return found
 
     async def since(self, request: SinceRequest) -> list[Turn]:
         return await self._player.read(lambda: since(request, "turns_after", spoken_of))

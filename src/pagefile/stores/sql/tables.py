@@ -34,6 +34,15 @@ class SqlCalls(SqlPort, ports.WindowLog):
     async def list(self, scope: Scope, *, limit: int = 100, after: str | None = None) -> list[WindowRecord]:
         return await self._player.read(lambda: _calls(scope, limit, after))
 
+    async def sizes(self, scope: Scope, *, limit: int = 100) -> Sequence[ports.CallSize]:
+        values = {**keys(scope), "limit": max(0, limit)}
+
+        def size(one: Row) -> ports.CallSize:
+            call_id, user, name, at, tokens, ratio = one
+            return ports.CallSize(call_id, Scope(scope.tenant, user, name), moment(at), tokens, ratio)
+
+        return await self._each(f"call_sizes_of_{part_of(scope)}", values, size)
+
     async def get(self, scope: Scope, call_id: str) -> WindowRecord:
         values = {"tenant": scope.tenant, "id": call_id}
         call = await self._first("call_get", values, of_tenant(WindowRecord, scope.tenant))

@@ -1,145 +1,144 @@
 """Vectors as BLOBs beside the log, searched exactly, in memory.
 
-A search reads what is new since the last one (from any process), multiplies in a thread, and checks whether what it found
-still exists: a row never changes, so a place that exists is up to date. That is how erasures by other processes are noticed.
+A search reads what is new since the last one, from any process, and multiplies, in the thread of a connection. A row never
+changes, so as long as there are as many rows as were read, they are the same ones: that is how erasures by other processes
+are noticed. If nothing was written to the database at all, not even that is read.
 """
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
-import anyio.to_thread
-
-from pagefile.arrays import Int32s, Int64s, Numbers, np
+from pagefile.arrays import Column, Int64s, Numbers, np
 from pagefile.lru import Lru
 from pagefile.ports import EmbeddingModel, Vector, VectorHit
 from pagefile.records import JsonObject, Scope
-from pagefile.stores import rules
-from pagefile.stores.encoding import to_json
+from pagefile.stores import quantised, rules
 from pagefile.stores.sql.plays import Play, Row, row, rows
 from pagefile.stores.sql.rows import keys
 from pagefile.stores.sql.vectors import SqlVectors
 from pagefile.stores.sqlite.driver import Connection
-from pagefile.stores.sqlite.player import ConnectionPlayer, sql
-from pagefile.stores.vectors import Matrix, asked, largest, nearest, similarities
+from pagefile.stores.sqlite.player import ConnectionPlayer, played, sql
+from pagefile.stores.vectors import DIGITS, Matrix, asked, largest, nearest, similarities
 
-#: Ten thousand turns at 512 dimensions are 24 MB.
+#: Ten thousand turns at 512 dimensions are 17 MB.
 CACHE_BYTES = 256 * 1024 * 1024
 _ROWS_A_CHUNK = 4096
-#: Numbers in a matrix that takes about as long to multiply as to hand to a thread: two thousand turns at 512 dimensions.
-_SMALL = 2**20
-#: How often a search starts over because its results were erased or replaced meanwhile.
-_MOST_ATTEMPTS = 5
-
 
 #: A model, a tenant, and the user, or the conversation if it has no owner.
 Owner: TypeAlias = tuple[str, str, str | None, str | None]
-#: A turn that was found, and the place of its row.
-Hit: TypeAlias = tuple[VectorHit, int]
 
-_ROWS_AT_FIRST = 64
-#: From this share of rows on, multiplying all of them is faster than picking.
-_MANY = 0.1
-#: What a row costs besides its vector: ids, places and its dict entry.
-_BYTES_BESIDE = 400
+#: What a row costs besides its vector: its id and its key.
+_BYTES_BESIDE = 120
+#: A conversation's number and a seq make a key.
+_SEQ_BITS = 32
 
 
 @dataclass(frozen=True, slots=True)
 class View:
     """A block as it was at one moment; what is added later does not change it."""
 
-    matrix: Matrix
-    places: Int64s
-    codes: Int32s
-    seqs: Int64s
+    vectors: quantised.View
+    keys: Int64s
     ids: Sequence[str]
     names: Sequence[str]
     #: Only this conversation; None: all of them.
     code: int | None
 
-    def search(self, vector: Vector, limit: int) -> list[Hit]:
-        rows = None if self.code is None else np.nonzero(self.codes == self.code)[0]
-        # Picking rows copies them: for many rows, it is faster to multiply all.
-        if rows is None or len(rows) > _MANY * len(self.matrix):
-            similarity = similarities(self.matrix, vector)
-            similarity = similarity if rows is None else similarity[rows]
-        else:
-            similarity = similarities(self.matrix[rows], vector)
+    def search(self, vector: Vector, limit: int) -> list[VectorHit]:
+        among = None if self.code is None else self.keys >> _SEQ_BITS == self.code
+        rows, similarity = self.vectors.nearest(vector, limit, among)
+        similarity = np.round(similarity, DIGITS)
         best = np.array(largest(similarity, limit), dtype=np.int64)
-        at: list[int] = (best if rows is None else rows[best]).tolist()
-        far: list[float] = (-similarity[best]).tolist()
-        codes: list[int] = self.codes[at].tolist()
-        seqs: list[int] = self.seqs[at].tolist()
-        # In the `order` of all stores, as tuples: there are a thousand.
-        found = sorted(zip(far, [self.names[code] for code in codes], seqs, at, strict=True))[:limit]
+        rows, similarity = rows[best], similarity[best]
+        codes, which = np.unique(self.keys[rows] >> _SEQ_BITS, return_inverse=True)
+        named: list[str] = [self.names[int(code)] for code in codes]
+        ranks = np.empty(len(named), np.int64)
+        ranks[sorted(range(len(named)), key=named.__getitem__)] = np.arange(len(named))
+        seqs = self.keys[rows] & (1 << _SEQ_BITS) - 1
+        # In the `order` of all stores.
+        order = np.lexsort((seqs, ranks[which], -similarity))[:limit]
+        columns = (
+            which[order].tolist(),
+            seqs[order].tolist(),
+            rows[order].tolist(),
+            similarity[order].tolist(),
+        )
         return [
-            (VectorHit(name, seq, self.ids[row], -away), int(self.places[row]))
-            for away, name, seq, row in found
+            VectorHit(named[code], seq, self.ids[row], near)
+            for code, seq, row, near in cast(
+                "Iterable[tuple[int, int, int, float]]", zip(*columns, strict=True)
+            )
         ]
 
 
 class Block:
-    """The vectors of one owner. Rows are appended after those that views hold; replacing a row makes a copy."""
+    """The vectors of one owner. Rows are only ever added; once one is replaced, all are read again."""
 
     def __init__(self, dimension: int) -> None:
         self.lock = threading.Lock()
+        self._dimension = dimension
+        #: The version of the database, as each connection counts them, in which everything was read.
+        self.seen: dict[Connection, object] = {}
+        self.clear()
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def clear(self) -> None:
         #: Everything up to this place was read.
         self.known = 0
-        self._count = 0
-        self._matrix: Matrix = np.empty((_ROWS_AT_FIRST, dimension), np.float32)
-        self._places = np.empty(_ROWS_AT_FIRST, np.int64)
-        self._codes = np.empty(_ROWS_AT_FIRST, np.int32)
-        self._seqs = np.empty(_ROWS_AT_FIRST, np.int64)
+        self._vectors = quantised.Rows(self._dimension)
+        self._keys = Column(np.int64)
         self._ids: list[str] = []
         self._names: list[str] = []
         self._code_of: dict[str, int] = {}
-        self._row_of: dict[tuple[int, int], int] = {}
+        #: The highest key of each conversation.
+        self._last: dict[int, int] = {}
 
     @property
     def bytes(self) -> int:
-        return self._matrix.nbytes + len(self._matrix) * _BYTES_BESIDE
+        return self._vectors.bytes + len(self._ids) * _BYTES_BESIDE
 
     def add(self, rows: Sequence[Row]) -> None:
         """Take in rows of `episodes_of_…`, in the order of their places."""
-        if not rows:
+        keys = [self._key(conversation, seq) for _, _, conversation, seq, _ in rows]
+        if self._replaces(keys):
+            self.clear()
             return
-        vectors = vectors_of([row[4] for row in rows])
-        at = [self._at(conversation, seq) for _, _, conversation, seq, _ in rows]
-        self._make_room(replaced=min(at) < self._count, rows=max(at) + 1)
-        self._matrix[at] = vectors
-        self._places[at] = [row[0] for row in rows]
-        self._seqs[at] = [row[3] for row in rows]
-        self._codes[at] = [self._code_of[row[2]] for row in rows]
-        for place, added in zip(at, rows, strict=True):
-            self._ids[place : place + 1] = [added[1]]
-        self._count = len(self._row_of)
+        self._vectors.add(halves_of([row[4] for row in rows]))
+        self._keys.extend(keys)
+        self._ids += [row[1] for row in rows]
         self.known = rows[-1][0]
 
     def view(self, conversation: str | None) -> View | None:
         """What is there now, of one conversation or of all; None when there is nothing."""
-        if not self._count or (conversation is not None and conversation not in self._code_of):
+        if not self._ids or (conversation is not None and conversation not in self._code_of):
             return None
-        end, code = self._count, None if conversation is None else self._code_of[conversation]
-        places, codes, seqs = self._places[:end], self._codes[:end], self._seqs[:end]
-        return View(self._matrix[:end], places, codes, seqs, self._ids, self._names, code)
+        code = None if conversation is None else self._code_of[conversation]
+        return View(self._vectors.view(), self._keys.view, self._ids, self._names, code)
 
-    def _at(self, conversation: str, seq: int) -> int:
+    def _key(self, conversation: str, seq: int) -> int:
         code = self._code_of.get(conversation)
         if code is None:
             code = self._code_of[conversation] = len(self._names)
             self._names.append(conversation)
-        return self._row_of.setdefault((code, seq), len(self._row_of))
+        return code << _SEQ_BITS | seq
 
-    def _make_room(self, *, replaced: bool, rows: int) -> None:
-        if rows <= len(self._matrix) and not replaced:
-            return
-        size = len(self._matrix) if rows <= len(self._matrix) else max(_ROWS_AT_FIRST, rows + rows // 4)
-        self._matrix, self._places = _copied(self._matrix, size), _copied(self._places, size)
-        self._codes, self._seqs = _copied(self._codes, size), _copied(self._seqs, size)
-        self._ids = list(self._ids)
+    def _replaces(self, keys: Sequence[int]) -> bool:
+        """Whether one of them is there already; turns mostly come in their order, so that one look says it is not."""
+        late: list[int] = []
+        for key in keys:
+            code = key >> _SEQ_BITS
+            if key <= self._last.get(code, -1):
+                late.append(key)
+            else:
+                self._last[code] = key
+        return bool(late) and bool(np.isin(late, self._keys.view).any())
 
 
 class Blocks:
@@ -180,14 +179,8 @@ class Blocks:
         return len(self._blocks)
 
 
-def vectors_of(blobs: Sequence[bytes]) -> Matrix:
-    return np.frombuffer(b"".join(blobs), "<f2").reshape(len(blobs), -1).astype(np.float32)
-
-
-def _copied(array: Numbers, size: int) -> Numbers:
-    copy = np.empty((size, *array.shape[1:]), array.dtype)
-    copy[: len(array)] = array[:size]
-    return copy
+def halves_of(blobs: Sequence[bytes]) -> Numbers:
+    return np.frombuffer(b"".join(blobs), "<f2").reshape(len(blobs), -1)
 
 
 class SqliteVectors(SqlVectors):
@@ -211,25 +204,10 @@ class SqliteVectors(SqlVectors):
         if wanted is None or limit <= 0:
             return []
         if scope.user is None and scope.conversation is None:
-            return await self._connections.look(
-                lambda connection: _search_tenant(connection, model, scope, wanted, limit)
-            )
-        hits: list[Hit] = []
-        for _ in range(_MOST_ATTEMPTS):
-            caught = await self._player.read(lambda: self._catch_up(model, scope))
-            self._blocks.trim()
-            if caught is None:
-                return []
-            owner, view = caught
-            if view.matrix.size <= _SMALL:
-                hits = view.search(wanted, limit)
-            else:
-                hits = await anyio.to_thread.run_sync(view.search, wanted, limit)
-            there = await self._row("episodes_there", {"places": to_json([place for _, place in hits])})
-            if there is not None and there[0] == len(hits):
-                break
-            self._blocks.forget(owner)
-        return [near for near, _ in hits]
+            find = partial(_search_tenant, model=model, scope=scope, vector=wanted, limit=limit)
+        else:
+            find = partial(self._search_owner, model=model, scope=scope, vector=wanted, limit=limit)
+        return await self._connections.look(find)
 
     async def describe(self) -> JsonObject:
         self._check_open()
@@ -237,23 +215,41 @@ class SqliteVectors(SqlVectors):
         place = None if file is None else file[0] or None
         return {"backend": self.name, "version": None, "place": place, "cached": len(self._blocks)}
 
-    def _catch_up(self, model: EmbeddingModel, scope: Scope) -> Play[tuple[Owner, View] | None]:
-        """The owner's up-to-date block; None when the scope has nothing."""
-        owner = yield from _owner(model, scope)
+    def _search_owner(
+        self, connection: Connection, model: EmbeddingModel, scope: Scope, vector: Vector, limit: int
+    ) -> list[VectorHit]:
+        owner = played(connection, _owner(model, scope))
         if owner is None:
-            return None
+            return []
         block = self._blocks.of(owner, model.dimension)
-        statement = "episodes_of_user" if owner[2] is not None else "episodes_of_conversation"
-        values = dict(zip(("maker", "tenant", "user", "conversation"), owner, strict=True))
-        chunk = {**values, "limit": _ROWS_A_CHUNK}
         with block.lock:
-            while found := (yield from rows(statement, {**chunk, "known": block.known})):
-                block.add(found)
-                if len(found) < _ROWS_A_CHUNK:
-                    break
+            if block.seen.get(connection) != (now := _version(connection)):
+                played(connection, _catch_up(block, owner))
+                block.seen[connection] = now
             # A conversation that has the block to itself needs no picking.
             view = block.view(scope.conversation if owner[2] is not None else None)
-        return None if view is None else (owner, view)
+        self._blocks.trim()
+        return [] if view is None else view.search(vector, limit)
+
+
+def _version(connection: Connection) -> tuple[object, int]:
+    """Changes whenever anybody has written to the database: the first number by others, the second by this connection."""
+    return connection.execute("PRAGMA data_version").fetchone(), connection.total_changes()
+
+
+def _catch_up(block: Block, owner: Owner) -> Play[None]:
+    """Read what is new; or everything, if something is gone."""
+    kind = "user" if owner[2] is not None else "conversation"
+    values: dict[str, str | None] = dict(zip(("maker", "tenant", "user", "conversation"), owner, strict=True))
+    while True:
+        asked = {**values, "limit": _ROWS_A_CHUNK, "known": block.known}
+        found = yield from rows(f"episodes_of_{kind}", asked)
+        if found:
+            block.add(found)
+        elif (there := (yield from row(f"episodes_number_of_{kind}", values))) and there[0] == len(block):
+            return
+        else:
+            block.clear()
 
 
 def _owner(model: EmbeddingModel, scope: Scope) -> Play[Owner | None]:
@@ -275,7 +271,7 @@ def _search_tenant(
     with closing(connection.execute(sql("episodes_of_tenant"), values)) as cursor:
         rows = iter(cursor)
         while chunk := list(islice(rows, _ROWS_A_CHUNK)):
-            similarity = similarities(vectors_of([row[4] for row in chunk]), vector)
+            similarity = similarities(halves_of([row[4] for row in chunk]).astype(np.float32), vector)
             for at in largest(similarity, limit):
                 _, turn_id, conversation, seq, _ = chunk[at]
                 best.append(VectorHit(conversation, seq, turn_id, float(similarity[at])))

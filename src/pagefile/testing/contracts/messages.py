@@ -95,6 +95,17 @@ class MessagesContract(Contract):
         turn = await store.log.advance(Extend(CHAT, "a", (SEEN,), 3, user="later", user_tokens=9))
         assert (turn.user, turn.user_tokens) == ("hello", 2)
 
+    async def test_what_is_shown_after_a_question_is_added_to_it(self, store: Store) -> None:
+        """Its name is added to the user's text; begun again with the words alone, it is still the same turn."""
+        await store.log.append(opened("a"))
+        named = "question\n[image]"
+        turn = await store.log.advance(Extend(CHAT, "a", (SEEN,), 3, user=named, user_tokens=5, after=1))
+        assert (turn.user, turn.user_tokens) == (named, 5)
+        assert await everything(store) == [turn]
+        assert await store.log.append(opened("a")) == turn
+        other = store.log.append(opened("a", "another question"))
+        await changes_nothing(store, ConflictError, other)
+
     async def test_the_same_messages_extend_a_turn_once(self, store: Store) -> None:
         """At the end, or at the position they were made for; nothing is counted twice."""
         given = extended("a", SEEN, CALL, steps=[step()], after=1)

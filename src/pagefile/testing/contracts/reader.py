@@ -2,13 +2,24 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import anyio
 import pytest
 
 from pagefile.errors import NotFoundError
-from pagefile.ports import ConversationQuery, EntryQuery, LogView, SinceRequest, Store, TurnRef, TurnTerms
-from pagefile.records import NEVER, ConversationInfo, Scope
+from pagefile.ports import (
+    ConversationQuery,
+    EntryQuery,
+    LogView,
+    MatchQuery,
+    SinceRequest,
+    Store,
+    TurnPlace,
+    TurnRef,
+    TurnTerms,
+)
+from pagefile.records import NEVER, ConversationInfo, Scope, Step, Turn
 from pagefile.testing.contracts.base import Contract, head_of, refused, view_of, write
 from pagefile.testing.drafts import aborted, added, checkpoint, done, opened, reset, view
 from pagefile.testing.fakes import FakeClock
@@ -35,6 +46,45 @@ class LogReaderContract(Contract):
         assert not found.head.exists
         assert await store.reader.entries(EntryQuery(CHAT)) == []
         assert await store.reader.heads(ConversationQuery(TENANT)) == []
+
+    async def test_turns_are_found_by_what_was_said(self, store: Store) -> None:
+        """Every word, whoever said it, whatever the case of its letters; by tool, by time and by place; newest first."""
+        step = Step("read_file", {"path": "rates.py"}, "VAT 19 %", "c1")
+        await write(
+            store,
+            done("a", user="Order X-5128, please", assistant="It left Leipzig."),
+            done("b", user="谢谢，订单到了", assistant="不客气"),
+            replace(done("c", user="Which rate?", assistant="19 %"), steps=(step,)),
+            opened("d", user="order again"),
+        )
+        name = CHAT.conversation or ""
+
+        async def found(*words: str, **more: Any) -> list[int]:
+            query = MatchQuery(CHAT.tenant, [name, "nowhere"], words, **more)
+            return [one.seq for one in await store.reader.matching(query)]
+
+        assert await found("x-5128", "LEIPZIG") == [1]
+        assert await found("x-5128", "nowhere") == []
+        assert await found("订单") == [2]
+        assert await found("vat") == [3]
+        assert await found() == [3, 2, 1]
+        assert await found(before_seq=3, after_seq=1) == [2]
+        assert await found(tool="read_file") == [3]
+        assert await found(tool="read") == []
+        turns = [one for one in await store.reader.entries(EntryQuery(CHAT)) if isinstance(one, Turn)]
+        assert await found(since=turns[0].at, until=turns[0].at) == []
+        assert await found(since=turns[0].at) == [3, 2, 1]
+        assert await store.reader.matching(MatchQuery("elsewhere", [name])) == []
+
+    async def test_turns_are_located_by_their_id(self, store: Store) -> None:
+        """With the owner of their conversation and their position; those of others are left out."""
+        await write(store, done("a"), opened("b"))
+        mine = {"a": TurnPlace(CHAT, 1), "b": TurnPlace(CHAT, None)}
+        assert await store.reader.located(Scope(CHAT.tenant), ["a", "b", "c"]) == mine
+        assert await store.reader.located(Scope(CHAT.tenant, CHAT.user), ["a", "b"]) == mine
+        assert await store.reader.located(Scope(CHAT.tenant, "somebody else"), ["a"]) == {}
+        assert await store.reader.located(Scope("elsewhere"), ["a"]) == {}
+        assert await store.reader.located(Scope(CHAT.tenant), []) == {}
 
     async def test_a_view_stops_before_the_budget_is_exceeded(self, store: Store) -> None:
         """The newest live turns, oldest first, until the next would exceed it."""

@@ -8,11 +8,11 @@ import anyio
 import numpy as np
 
 from pagefile.errors import ConflictError, InvalidArgumentError, NotFoundError
-from pagefile.ports import ItemWrite, Namespace, Store
+from pagefile.ports import CallSize, ItemWrite, Namespace, Store
 from pagefile.records import SNAPSHOT_KEY, Scope
 from pagefile.testing.contracts.base import Contract, refused, write
 from pagefile.testing.drafts import AT, api_key, call, done
-from pagefile.testing.scopes import ADA, BOB, CHAT, ELSE, FIRM, FIRM_ADA, FIRM_CHAT, STRANGER, TENANT
+from pagefile.testing.scopes import ADA, BOB, CHAT, ELSE, FIRM, FIRM_ADA, FIRM_CHAT, HIS, STRANGER, TENANT
 
 
 async def _listed(store: Store, scope: Scope, **slice_: Any) -> list[str]:
@@ -28,6 +28,16 @@ class WindowLogContract(Contract):
         await store.calls.add([first, second], keep=10)
         await store.calls.add([replace(first, tokens=1)], keep=10)
         assert await store.calls.list(CHAT) == [second, first]
+
+    async def test_calls_in_numbers(self, store: Store) -> None:
+        """Newest first, of a conversation, a user and a tenant; the same numbers as the calls themselves have."""
+        await store.calls.add([call("a"), call("b", at=AT + timedelta(hours=1))], keep=10)
+        await store.calls.add([call("c", scope=HIS)], keep=10)
+        for scope in (CHAT, ADA, TENANT, FIRM):
+            full = await store.calls.list(scope)
+            sizes = [CallSize(one.id, one.scope, one.at, one.tokens, one.ratio) for one in full]
+            assert list(await store.calls.sizes(scope)) == sizes
+            assert list(await store.calls.sizes(scope, limit=1)) == sizes[:1]
 
     async def test_only_the_newest_are_kept(self, store: Store) -> None:
         """Per conversation the new calls belong to; other conversations keep theirs."""

@@ -53,3 +53,19 @@ SELECT {call} FROM context_calls AS k WHERE k.tenant = :tenant AND k.user_id = :
 
 -- name: calls_of_tenant
 SELECT {call} FROM context_calls AS k WHERE k.tenant = :tenant AND {calls_behind}
+
+-- fragment: call_size
+k.id, {made_for}, k.conversation_id, k."at", k.tokens, k.ratio
+
+-- fragment: newest_calls
+ORDER BY k.place DESC LIMIT :limit
+
+-- name: call_sizes_of_conversation
+SELECT {call_size} FROM context_calls AS k WHERE k.conversation_id = :conversation AND k.tenant = :tenant
+AND {made_for} IS NOT DISTINCT FROM :user {newest_calls}
+
+-- name: call_sizes_of_user
+SELECT {call_size} FROM context_calls AS k WHERE k.tenant = :tenant AND k.user_id = :user {newest_calls}
+
+-- name: call_sizes_of_tenant
+SELECT {call_size} FROM context_calls AS k WHERE k.tenant = :tenant {newest_calls}

@@ -53,6 +53,25 @@ SELECT {entry} FROM ai_message AS m
 WHERE m.conversation_id = :conversation AND m.tenant = :tenant AND m.seq > :after_seq AND {counts}
 ORDER BY m.seq LIMIT :limit
 
+-- fragment: said
+-- Everything in a turn, to be searched: JSON columns as they are written.
+lower(coalesce(m.query, '') || ' ' || coalesce(m.answer, '') || ' ' || coalesce(CAST(m.steps AS text), '')
+  || ' ' || coalesce(CAST(m.messages AS text), ''))
+
+-- name: turns_matching
+SELECT m.conversation_id, m.seq FROM ai_message AS m
+WHERE m.tenant = :tenant AND m.conversation_id {in names} AND m.seq > :after_seq AND m.seq < :before_seq AND {counts}
+AND (:since IS NULL OR m."at" >= :since) AND (:before IS NULL OR m."at" < :before)
+AND (:tool IS NULL OR {position}(CAST(m.steps AS text), :tool) > 0)
+AND NOT EXISTS (SELECT 1 FROM {listed words} AS w WHERE {position}({said}, lower(w.name)) = 0)
+ORDER BY m.conversation_id, m.seq DESC
+
+-- name: turns_located
+SELECT m.message_id, m.conversation_id, c.user_id, m.seq FROM ai_message AS m
+JOIN conversations AS c ON c.tenant = m.tenant AND c.conversation_id = m.conversation_id
+WHERE m.message_id {in ids} AND m.tenant = :tenant AND m.kind = 'turn'
+ORDER BY c.created, c.conversation_id
+
 -- fragment: not_reset
 -- Of an open turn: it is the one that is asked for, or was begun after the last reset.
 (m.message_id = :open_turn OR m.create_time > coalesce((

@@ -28,8 +28,11 @@ WHERE conversation_id = :conversation AND tenant = :tenant AND maker = :maker AN
 SELECT place, id, conversation_id, seq, embedding FROM conversation_episodes
 WHERE maker = :maker AND tenant = :tenant
 
--- name: episodes_there
-SELECT count(*) FROM conversation_episodes WHERE place IN (SELECT value FROM json_each(:places))
+-- name: episodes_number_of_user
+SELECT count(*) FROM conversation_episodes WHERE maker = :maker AND tenant = :tenant AND user_id = :user
+
+-- name: episodes_number_of_conversation
+SELECT count(*) FROM conversation_episodes WHERE conversation_id = :conversation AND tenant = :tenant AND maker = :maker
 
 -- name: episodes_drop
 DELETE FROM conversation_episodes

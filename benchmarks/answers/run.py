@@ -1,0 +1,222 @@
+"""Asks, grades and keeps: a line an answer, so that a run goes on where the last one ended. A question takes a small model a minute."""
+
+import json
+import random
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager, closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean
+
+import anyio
+import httpx
+
+from benchmarks.answers.arms import Arm, Mem0, Message, Pagefile, Summarised, Trimmed
+from benchmarks.answers.grading import f1, matches
+from benchmarks.answers.questions import SETS, Interview, Question, interviews
+from benchmarks.recall_vectors import OnDisk, Remembered
+from benchmarks.report import Report, Row, machine_facts
+from benchmarks.window_parts import Bench
+from pagefile.errors import NotFoundError
+from pagefile.models.embedders import UniversalSentenceEncoder
+from pagefile.text.tokens import open_counter
+
+ANSWERS = Path(__file__).parent / "answers.jsonl"
+ARMS = (Trimmed.name, Mem0.name, Pagefile.name, Summarised.name)
+_ANSWER_TOKENS = 60
+_DRAWS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A line of the file of answers; it holds nothing that is in a set but a question's id."""
+
+    set: str
+    question: str
+    kind: str
+    arm: str
+    answer: str
+    right: bool
+    f1: float
+    #: As the model's server counted them.
+    prompt_tokens: int
+    seconds: float
+    model: str
+
+
+class Model:
+    """An OpenAI-compatible endpoint, asked without chance."""
+
+    def __init__(self, url: str, name: str) -> None:
+        self._http = httpx.Client(base_url=url.rstrip("/"), timeout=3600, trust_env=False)
+        self.name = name
+
+    def close(self) -> None:
+        self._http.close()
+
+    def answer(self, messages: Sequence[Message], most: int) -> tuple[str, int]:
+        body = {"model": self.name, "messages": list(messages), "temperature": 0, "max_tokens": most}
+        response = self._http.post("/chat/completions", json=body).raise_for_status().json()
+        said = str(response["choices"][0]["message"].get("content") or "").strip()
+        usage: dict[str, int] = response.get("usage") or {}
+        return said, usage.get("prompt_tokens", 0)
+
+    def text(self, messages: Sequence[Message], most: int) -> str:
+        return self.answer(messages, most)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What a run needs."""
+
+    data: Path
+    model: Model
+    bench: Bench
+    folder: Path
+    arms: Sequence[str]
+    most: int
+    path: Path
+    tell: Callable[[str], None]
+
+
+def measure(
+    data: Path | None,
+    url: str,
+    name: str,
+    *,
+    arms: Sequence[str],
+    most: int,
+    cache: Path | None,
+    tell: Callable[[str], None],
+    path: Path = ANSWERS,
+) -> None:
+    """Ask what is left to be asked, and keep the answers."""
+    if data is None:
+        raise NotFoundError("Name the folder of the sets with --data or $PAGEFILE_BENCH_DATA.")
+    if unknown := set(arms) - set(ARMS):
+        raise NotFoundError(f"There is no arm {min(unknown)!r}: choose from {', '.join(ARMS)}.")
+    maker = UniversalSentenceEncoder()
+    vectors = Remembered(maker if cache is None else OnDisk(maker, cache))
+    with (
+        tempfile.TemporaryDirectory(prefix="pagefile-bench-") as folder,
+        closing(Model(url, name)) as model,
+    ):
+        asking = Asking(data, model, Bench(vectors, tell), Path(folder), arms or ARMS, most, path, tell)
+        anyio.run(run, asking)
+
+
+async def run(asking: Asking, sets: Sequence[str] = SETS) -> list[Answer]:
+    """Ask up to `most` questions that have no answer of this model and arm yet, and return all answers of the model."""
+    known = [one for one in read(asking.path) if one.model == asking.model.name]
+    done, left = {(one.question, one.arm) for one in known}, asking.most
+    for name in sets:
+        for interview in interviews(name, asking.data):
+            for arm_name in asking.arms:
+                waiting = [one for one in interview.questions if (one.asked.id, arm_name) not in done][:left]
+                if waiting:
+                    known += await _answered(asking, interview, arm_name, waiting)
+                    left -= len(waiting)
+    return known
+
+
+async def _answered(
+    asking: Asking, interview: Interview, arm_name: str, waiting: Sequence[Question]
+) -> list[Answer]:
+    answers: list[Answer] = []
+    async with _arm(asking, arm_name, waiting[0].set) as arm:
+        await arm.take(interview.corpus)
+        for question in waiting:
+            one = _graded(asking.model, question, arm, await arm.prompt(question))
+            with asking.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(asdict(one), ensure_ascii=False) + "\n")
+            answers.append(one)
+            asking.tell(
+                f"{one.set} {one.question} {arm_name}: {'right' if one.right else 'WRONG'}, {one.seconds:.0f} s"
+            )
+    return answers
+
+
+@asynccontextmanager
+async def _arm(asking: Asking, name: str, of: str) -> AsyncGenerator[Arm]:
+    if name == Trimmed.name:
+        yield Trimmed()
+    elif name == Mem0.name:
+        folder = asking.folder / str(time.monotonic_ns())
+        folder.mkdir(parents=True)
+        yield Mem0(asking.bench, folder)
+    elif name == Summarised.name:
+        yield Summarised(asking.model.text, whole=of == "LoCoMo")
+    else:
+        async with asking.bench.memory() as memory:
+            yield Pagefile(asking.bench, memory)
+
+
+def _graded(model: Model, question: Question, arm: Arm, messages: Sequence[Message]) -> Answer:
+    began = time.monotonic()
+    said, tokens = model.answer(messages, _ANSWER_TOKENS)
+    asked = question.asked
+    return Answer(
+        question.set,
+        asked.id,
+        asked.kind,
+        arm.name,
+        said,
+        matches(said, question.answers),
+        round(f1(said, question.answers), 4),
+        tokens,
+        round(time.monotonic() - began, 1),
+        model.name,
+    )
+
+
+def read(path: Path = ANSWERS) -> list[Answer]:
+    lines = path.read_text("utf-8").splitlines() if path.exists() else []
+    return [Answer(**json.loads(line)) for line in lines]
+
+
+# -- the report -------------------------------------------------------------------------------------------------------
+
+
+def report(answers: Sequence[Answer]) -> Report:
+    """Right answers, words in common, tokens and seconds of each arm, and how far Pagefile is ahead on the same questions."""
+    rows: list[Row] = []
+    for name in SETS:
+        for arm in ARMS:
+            mine = [one for one in answers if (one.set, one.arm) == (name, arm)]
+            if mine:
+                tokens, seconds = fmean(one.prompt_tokens for one in mine), fmean(one.seconds for one in mine)
+                note = f"of {len(mine)}, F1 {fmean(one.f1 for one in mine):.3f}, {tokens:.0f} tokens of a prompt, {seconds:.0f} s"
+                rows.append(
+                    Row(
+                        f"{name}, {arm}",
+                        sum(one.right for one in mine),
+                        "right",
+                        note=note + _ahead(answers, name, arm),
+                    )
+                )
+    return Report(rows, machine_facts(open_counter().name), quick=False, seconds=0.0)
+
+
+def _ahead(answers: Sequence[Answer], name: str, arm: str) -> str:
+    """By how much of the F1 Pagefile is ahead, with a 95 % interval over the questions that both answered."""
+    if arm == Pagefile.name:
+        return ""
+    scores = {(one.question, one.arm): one.f1 for one in answers if one.set == name}
+    pairs = [
+        (scores[question, Pagefile.name], value)
+        for (question, other), value in scores.items()
+        if other == arm and (question, Pagefile.name) in scores
+    ]
+    if not pairs:
+        return ""
+    low, mean, high = paired_interval([ours - theirs for ours, theirs in pairs])
+    return f"; Pagefile {mean:+.3f} ({low:+.3f} to {high:+.3f}, {len(pairs)} questions)"
+
+
+def paired_interval(differences: Sequence[float]) -> tuple[float, float, float]:
+    """The mean, between the bounds of a 95 % bootstrap interval."""
+    chance, count = random.Random(0), len(differences)
+    means = sorted(fmean(chance.choices(differences, k=count)) for _ in range(_DRAWS))
+    return means[_DRAWS // 40], fmean(differences), means[-_DRAWS // 40]

@@ -1,0 +1,101 @@
+"""How commands show themselves: help with examples at its end, flags without a type, and a list that imports none of them."""
+
+import ast
+import inspect
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.box import ROUNDED
+from rich.console import Console
+from rich.panel import Panel
+from rich.text import Text
+from typer.core import TyperCommand, TyperGroup
+
+#: What begins the examples in the docstring of a command.
+_EXAMPLES = "\n\nExamples:\n"
+
+
+def split_examples(text: str | None) -> tuple[str, list[str]]:
+    """A help text, and the examples at its end."""
+    before, _, after = inspect.cleandoc(text or "").partition(_EXAMPLES)
+    # A line of the source is no line of the terminal.
+    before = "\n\n".join(" ".join(paragraph.split()) for paragraph in before.split("\n\n"))
+    return before, [line.strip() for line in after.splitlines() if line.strip()]
+
+
+if TYPE_CHECKING:
+    _Beside = TyperCommand
+else:
+    _Beside = object
+
+
+class _Helpful(_Beside):
+    """A command or a group whose help ends with examples, and that says of a flag only what it does."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs["help"], self.examples = split_examples(kwargs.get("help"))
+        super().__init__(*args, **kwargs)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        found: list[Any] = [*super().get_params(ctx)]
+        for one in found:
+            if getattr(one, "is_flag", False) and one.metavar is None:
+                one.metavar = ""
+        return found
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        super().format_help(ctx, formatter)
+        if self.examples:
+            shown = Text("\n".join(self.examples), no_wrap=True, overflow="ignore")
+            Console(markup=False, highlight=False, emoji=False).print(
+                Panel(shown, title="Examples", title_align="left", border_style="dim", box=ROUNDED)
+            )
+
+
+class Command(_Helpful, TyperCommand):
+    pass
+
+
+class Group(_Helpful, TyperGroup):
+    pass
+
+
+class Listed(TyperCommand):
+    """A command in a list: its name, its group and what it does, without what it needs to run."""
+
+    def __init__(self, name: str, place: str, panel: str) -> None:
+        super().__init__(name, help=_summary(place), rich_help_panel=panel)
+
+
+def _summary(place: str) -> str:
+    """The first paragraph of a command's docstring, or of a group's text, as it is in the source: importing it takes much longer."""
+    module, _, attribute = place.partition(":")
+    said = next(_texts(_tree(module), attribute), "")
+    return split_examples(said)[0].partition("\n\n")[0]
+
+
+@cache
+def _tree(module: str) -> ast.Module:
+    return ast.parse((Path(__file__).parent / f"{module}.py").read_text(encoding="utf-8"))
+
+
+def _texts(tree: ast.Module, attribute: str) -> Iterator[str]:
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == attribute:
+            yield ast.get_docstring(node) or ""
+        elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == attribute == "app":
+            yield from _first_text(node.value)
+        elif (
+            isinstance(node, ast.FunctionDef)
+            and attribute == "app"
+            and "app.callback()" in map(ast.unparse, node.decorator_list)
+        ):
+            yield ast.get_docstring(node) or ""
+
+
+def _first_text(call: ast.expr) -> Iterator[str]:
+    arguments = call.args if isinstance(call, ast.Call) else []
+    if arguments and isinstance(arguments[0], ast.Constant):
+        yield str(arguments[0].value)

@@ -1,0 +1,301 @@
+"""Which documents contain a term, and how often, in a few bytes per pair.
+
+A user of a hundred thousand turns has ten million such pairs: objects would take ten times the memory of arrays, and a
+process that starts would spend seconds on making them. So most documents are in segments, which are sorted arrays that
+never change, and only the newest in a dict; segments are merged as they grow in number.
+
+A term is known by 48 bits of its hash alone: that two of a hundred thousand terms share theirs happens to one user in
+fifty thousand, who then finds the turns of both.
+"""
+
+from array import array
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import NamedTuple, Self, TypeAlias
+
+from pagefile.arrays import Bools, Float32s, Int32s, Int64s, Numbers, np
+
+#: Documents in ascending order, and how often each has the term.
+Holders: TypeAlias = "tuple[Int32s, Float32s]"
+
+#: The weight of secondary (`aside`) words, relative to others: three tenths, in which counts are kept.
+ASIDE = 0.3
+#: The newest documents become a segment when there are this many.
+_RECENT = 1024
+#: Segments are merged up to this many documents, whose numbers then take two bytes.
+_SLOT_BITS = 15
+_MOST = 1 << _SLOT_BITS
+#: The bits of a hash that are a term. Below them is room for the number of a document and for how a word is said in it, so
+#: that sorting numbers is all it takes to count words.
+_TERM = -1 << _SLOT_BITS + 1
+#: Documents whose words are hashed in one go: the interpreter does nothing else meanwhile.
+_AT_ONCE = 64
+
+
+class Document(NamedTuple):
+    words: Sequence[str]
+    #: Words that count less.
+    aside: Sequence[str] = ()
+
+    @property
+    def length(self) -> float:
+        return len(self.words) + ASIDE * len(self.aside)
+
+    def counts(self) -> dict[str, float]:
+        counts: dict[str, float] = dict(Counter(self.words))
+        for word, count in Counter(self.aside).items():
+            counts[word] = counts.get(word, 0) + ASIDE * count
+        return counts
+
+
+class Posting:
+    """The documents that contain one term, ascending, and how often; grows by one at a time."""
+
+    __slots__ = ("counts", "slots")
+
+    def __init__(self) -> None:
+        self.slots = array("i")
+        self.counts = array("f")
+
+    def arrays(self) -> Holders:
+        """Slots and counts as views, which pin the buffers: valid only until something is added."""
+        return np.frombuffer(self.slots, dtype=np.int32), np.frombuffer(self.counts, dtype=np.float32)
+
+    def packed(self, alive: Bools, renumbered: Int32s) -> Self:
+        """The same without removed documents, in the new slots of the others."""
+        slots, counts = self.arrays()
+        living = alive[slots]
+        fresh = type(self)()
+        fresh.slots.frombytes(renumbered[slots[living]].tobytes())
+        fresh.counts.frombytes(counts[living].tobytes())
+        return fresh
+
+
+class _Segment(NamedTuple):
+    """The pairs of some consecutive documents, sorted by term, then by document."""
+
+    first: int
+    documents: int
+    terms: Int64s
+    #: Where the pairs of each term begin, and where the last ones end.
+    starts: Int64s
+    #: The documents, counted from the first one.
+    slots: Numbers
+    #: How often, in tenths.
+    tenths: Numbers
+
+    def holders(self, at: int) -> Holders:
+        part = slice(self.starts[at], self.starts[at + 1])
+        slots = self.slots[part].astype(np.int32)
+        slots += self.first
+        return slots, self.tenths[part].astype(np.float32) / np.float32(10)
+
+
+class Postings:
+    """The documents are numbered in the order in which they are added. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._segments: list[_Segment] = []
+        self._recent: defaultdict[int, Posting] = defaultdict(Posting)
+        #: How many documents there are, how many of them in segments, and how many pairs.
+        self._size: int = 0
+        self._sealed: int = 0
+        self._entries: int = 0
+
+    @property
+    def entries(self) -> int:
+        """The number of (term, document) pairs."""
+        return self._entries
+
+    def add(self, document: Document) -> None:
+        counts = document.counts()
+        for word, count in counts.items():
+            posting = self._recent[_term(word)]
+            posting.slots.append(self._size)
+            posting.counts.append(count)
+        self._entries += len(counts)
+        self._size += 1
+        if self._size - self._sealed >= _RECENT:
+            self._seal()
+
+    def extend(self, documents: Sequence[Document]) -> None:
+        """Add many at once, which takes a tenth of the time."""
+        if len(documents) < _RECENT // 4:
+            for document in documents:
+                self.add(document)
+            return
+        self._seal()
+        for start in range(0, len(documents), _MOST):
+            self._append(_counted(self._size, documents[start : start + _MOST]))
+
+    def find(self, words: Sequence[str]) -> list[Holders]:
+        """The holders of each word, as copies."""
+        hashes = [_term(word) for word in words]
+        parts: list[list[Holders]] = [[] for _ in words]
+        for segment in self._segments:
+            for number, at in _found(segment, hashes):
+                parts[number].append(segment.holders(at))
+        for number, term in enumerate(hashes):
+            if term in self._recent:
+                slots, counts = self._recent[term].arrays()
+                parts[number].append((slots.copy(), counts.copy()))
+        return [_joined(some) for some in parts]
+
+    def numbers(self, words: Sequence[str]) -> list[int]:
+        """How many documents have each word, including removed ones."""
+        hashes = [_term(word) for word in words]
+        numbers = [len(self._recent[term].slots) if term in self._recent else 0 for term in hashes]
+        for segment in self._segments:
+            for number, at in _found(segment, hashes):
+                numbers[number] += int(segment.starts[at + 1] - segment.starts[at])
+        return numbers
+
+    def has(self, word: str, slot: int) -> bool:
+        term = _term(word)
+        if slot >= self._sealed:
+            return term in self._recent and _within(self._recent[term].slots, slot)
+        segment = next(one for one in reversed(self._segments) if one.first <= slot)
+        return any(_within(segment.holders(at)[0], slot) for _, at in _found(segment, [term]))
+
+    def packed(self, alive: Bools, renumbered: Int32s) -> "Postings":
+        """The same without removed documents, in the new slots of the others."""
+        self._seal()
+        fresh = Postings()
+        for segment in self._segments:
+            if (living := _living(segment, alive, renumbered, fresh._size)).documents:
+                fresh._append(living)
+        return fresh
+
+    def _seal(self) -> None:
+        """Make a segment of the newest documents."""
+        if self._size == self._sealed:
+            return
+        lengths = [len(posting.slots) for posting in self._recent.values()]
+        hashes = np.repeat(np.fromiter(self._recent, np.int64, len(lengths)), lengths)
+        # Each posting is sorted already, so a stable order by term is all that is needed.
+        order = np.argsort(hashes, kind="stable")
+        slots, counts = (column[order] for column in _joined([one.arrays() for one in self._recent.values()]))
+        tenths = np.rint(counts * 10).astype(np.int64)
+        terms, starts = _runs(hashes[order])
+        documents = self._size - self._sealed
+        self._recent.clear()
+        self._entries -= len(slots)
+        self._size = self._sealed
+        self._append(_segment(self._sealed, documents, terms, starts, slots - self._sealed, tenths))
+
+    def _append(self, segment: _Segment) -> None:
+        self._entries += len(segment.slots)
+        self._size += segment.documents
+        self._sealed = self._size
+        # As many on the way as there are powers of two: each document is merged that often.
+        while self._segments and _belong_together(self._segments[-1], segment):
+            segment = _merged(self._segments.pop(), segment)
+        self._segments.append(segment)
+
+
+def _belong_together(earlier: _Segment, later: _Segment) -> bool:
+    return earlier.documents < 2 * later.documents and earlier.documents + later.documents <= _MOST
+
+
+def _term(word: str) -> int:
+    return hash(word) & _TERM
+
+
+def _found(segment: _Segment, hashes: Sequence[int]) -> Iterable[tuple[int, int]]:
+    """Which of the terms a segment has, and where."""
+    wanted = np.array(hashes, np.int64)
+    at = np.searchsorted(segment.terms, wanted)
+    there = np.flatnonzero(segment.terms.take(at, mode="clip") == wanted) if len(segment.terms) else ()
+    return ((int(number), int(at[number])) for number in there)
+
+
+def _joined(parts: Sequence[Holders]) -> Holders:
+    if len(parts) == 1:
+        return parts[0]
+    slots = [np.zeros(0, np.int32), *(slots for slots, _ in parts)]
+    counts = [np.zeros(0, np.float32), *(counts for _, counts in parts)]
+    return np.concatenate(slots), np.concatenate(counts)
+
+
+def _within(slots: Sequence[int] | Int32s, slot: int) -> bool:
+    at = bisect_left(slots, slot)
+    return at < len(slots) and slots[at] == slot
+
+
+# -- segments ----------------------------------------------------------------------------------------------------------
+
+
+def _segment(
+    first: int, documents: int, terms: Int64s, starts: Int64s, slots: Numbers, tenths: Numbers
+) -> _Segment:
+    """With numbers in as few bytes as they need."""
+    ends = np.append(starts, len(slots))
+    return _Segment(first, documents, terms, ends, _narrow(slots), _narrow(tenths))
+
+
+def _narrow(numbers: Numbers) -> Numbers:
+    return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
+
+
+def _runs(ordered: Int64s) -> tuple[Int64s, Int64s]:
+    """The numbers that occur in a sorted array, and where each begins."""
+    begins = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))
+    return ordered[begins], begins
+
+
+def _counted(first: int, documents: Sequence[Document]) -> _Segment:
+    """What each document contains, counted by sorting the words of all of them."""
+    sides = [one.words for one in documents], [one.aside for one in documents]
+    # By term, then by document, with its own words before those aside.
+    keys = np.concatenate([_keys(texts, aside) for aside, texts in enumerate(sides)])
+    keys.sort()
+    words, begins = _runs(keys)
+    tenths = np.diff(begins, append=len(keys)) * np.where(words & 1, round(10 * ASIDE), 10)
+    pairs, begins = _runs(words >> 1)
+    tenths = np.add.reduceat(tenths, begins) if len(begins) else tenths
+    terms, starts = _runs(pairs >> _SLOT_BITS)
+    return _segment(first, len(documents), terms << _SLOT_BITS + 1, starts, pairs & _MOST - 1, tenths)
+
+
+def _keys(texts: Sequence[Sequence[str]], aside: int) -> Int64s:
+    """The term of every word of these texts, with the number of its text in the bits below."""
+    parts = [np.zeros(0, np.int64)]
+    for start in range(0, len(texts), _AT_ONCE):
+        some = texts[start : start + _AT_ONCE]
+        lengths = [*map(len, some)]
+        hashes = np.fromiter(map(hash, chain.from_iterable(some)), np.int64, sum(lengths))
+        numbers = np.repeat(np.arange(start, start + len(some)), lengths)
+        parts.append(hashes & _TERM | numbers << 1 | aside)
+    return np.concatenate(parts)
+
+
+def _merged(earlier: _Segment, later: _Segment) -> _Segment:
+    """Two neighbouring segments as one: of each term, the pairs of the earlier come first."""
+    both = earlier, later
+    terms = np.union1d(earlier.terms, later.terms)
+    places = [np.searchsorted(terms, one.terms) for one in both]
+    lengths = np.zeros((2, len(terms)), np.int64)
+    for row, place, one in zip(lengths, places, both, strict=True):
+        row[place] = np.diff(one.starts)
+    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths.sum(axis=0))])
+    documents = earlier.documents + later.documents
+    slots = np.empty(starts[-1], np.min_scalar_type(documents - 1))
+    tenths = np.empty(starts[-1], np.result_type(earlier.tenths, later.tenths))
+    begins = starts[places[0]], (starts[:-1] + lengths[0])[places[1]]
+    for one, begin, shift in zip(both, begins, (0, earlier.documents), strict=True):
+        at = np.arange(len(one.slots)) + np.repeat(begin - one.starts[:-1], np.diff(one.starts))
+        slots[at] = one.slots + slots.dtype.type(shift)
+        tenths[at] = one.tenths
+    return _Segment(earlier.first, documents, terms, starts, slots, tenths)
+
+
+def _living(segment: _Segment, alive: Bools, renumbered: Int32s, first: int) -> _Segment:
+    """A segment without removed documents."""
+    old = segment.first + segment.slots.astype(np.int64)
+    kept = alive[old]
+    there, starts = _runs(np.repeat(np.arange(len(segment.terms)), np.diff(segment.starts))[kept])
+    documents = int(alive[segment.first : segment.first + segment.documents].sum())
+    slots = renumbered[old[kept]] - first
+    return _segment(first, documents, segment.terms[there], starts, slots, segment.tenths[kept])

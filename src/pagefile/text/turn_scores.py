@@ -1,0 +1,208 @@
+"""How well turns answer a question, as sums of named parts: words, neighbours, session, meaning, time.
+
+The weights were chosen on LoCoMo, LongMemEval and LifeBench (`pagefile bench recall`), few and round on purpose: what was
+tried is in `docs/decisions/0012-recall-fusion.md`. Only turns that share a word with the question, are near it, or were
+said in a time it names are scored: the others have nothing to be scored for.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, time, timedelta, tzinfo
+from typing import NamedTuple
+
+from pagefile.arrays import Bools, Float64s, Int32s, Int64s, Numbers, np
+from pagefile.text.bm25 import K1, Match, Matches, rarity
+from pagefile.text.times import Period
+from pagefile.text.turn_columns import TurnColumns
+
+_DAY_S = 86_400
+
+#: How much a long turn is discounted. Chinese life records differ more in length than turns of a
+#: conversation.
+LENGTH_DISCOUNT = {"en": 0.5, "zh": 0.75}
+#: The weight of a word one turn away, and two turns away.
+NEIGHBOURS = (0.6, 0.36)
+#: The weight of the best session, relative to the best turn.
+SESSION = 0.3
+#: The weight of a turn, and of a session, that means the same as the question, relative to the turn with the
+#: best words.
+MEANING = 1.0
+SESSION_MEANING = 2.0
+#: How many of its turns determine the meaning of a session: one alone may be chance.
+SESSION_TURNS = 3
+#: The assumed similarity of a turn that was not among the nearest, relative to the lowest among those.
+NOT_NEAR = 0.5
+#: The bonus for words of a speaker the question names, and the penalty for a turn that only asks.
+SPEAKER = 0.2
+ASKING_TURN = 0.15
+#: The bonus for a turn within the time the question names.
+TIME = 1.5
+#: The share of that bonus for a time that was counted back ("last Saturday") instead of named.
+ROUGH_TIME = 2 / 3
+#: This many days after that time a turn has lost two thirds of the bonus; before it, twice as fast: people
+#: report things afterwards.
+TIME_DAYS = 7.0
+#: The score of a turn that matches only the time: less than any word.
+TIME_ALONE = 1e-3
+
+
+class Timely(NamedTuple):
+    """How well each turn matches the times a question names, and which are inside."""
+
+    fit: Float64s
+    inside: Bools
+
+
+class Similarity(NamedTuple):
+    """The turns nearest to a question, each once, and how near they are, above 0."""
+
+    slots: Int64s
+    near: Float64s
+
+    def dense(self, size: int) -> Float64s:
+        every = np.zeros(size)
+        every[self.slots] = self.near
+        return every
+
+
+class Scores(NamedTuple):
+    """The turns that were scored, ascending, and the parts of their scores; the similarity is none of them."""
+
+    slots: Int64s
+    parts: Mapping[str, Float64s]
+    similarity: Float64s
+
+
+def scores(
+    turns: TurnColumns,
+    matches: Matches,
+    discount: float,
+    similarity: Similarity,
+    timely: Timely | None,
+    by_named: Bools | None,
+) -> Scores:
+    own, near = _near(turns, matches, discount)
+    if by_named is not None:
+        worth = 1 + SPEAKER * by_named
+        own, near = own * worth, near * worth
+    scored = near > 0
+    scored[similarity.slots] = True
+    if timely is not None:
+        scored |= timely.inside
+    slots = np.flatnonzero(scored)
+    own, near, session = own[slots], near[slots], turns.session[slots]
+    scale = near.max(initial=0.0) or 1.0
+    alike = similarity.dense(len(turns))[slots]
+    sessions = _sessions(turns, matches, discount)
+    with_session = SESSION * scale / (sessions.max(initial=0.0) or 1.0) * sessions[session] * (near > 0)
+    meaning = scale * MEANING * _filled(alike, near > 0, similarity)
+    surroundings = scale * SESSION_MEANING * _session_similarity(turns, similarity)[session]
+    weight = 1 - ASKING_TURN * turns.asks[slots]
+    time = np.zeros(len(slots))
+    if timely is not None:
+        # The bonus of the time for the meaning counts as meaning: a turn with neither words nor the time gets none.
+        fit = timely.fit[slots]
+        meaning *= 1 + TIME * fit
+        time = TIME * fit * (near + with_session) + TIME_ALONE * timely.inside[slots]
+        surroundings *= near + alike > 0
+    parts = {
+        "words": weight * own,
+        "neighbours": weight * (near - own),
+        "session": weight * with_session,
+        "meaning": weight * (meaning + surroundings),
+        "time": weight * time,
+    }
+    return Scores(slots, parts, alike)
+
+
+def _near(turns: TurnColumns, matches: Matches, discount: float) -> tuple[Float64s, Float64s]:
+    """The score of each turn for the question's words, on its own and with its neighbours.
+
+    Each word counts only at its best place, in the turn or, discounted, in a neighbour, however often it occurs.
+    """
+    size = len(turns)
+    # The extra slot at the end represents "no neighbour": -1 points to it.
+    before, after = np.append(turns.before, np.int32(-1)), np.append(turns.after, np.int32(-1))
+    own, near = np.zeros(size + 1), np.zeros(size + 1)
+    # Cleared where it was written, for each word: most words are in few turns.
+    best = np.zeros(size + 1, np.float32)
+    for match in matches.terms:
+        worth = _worth(match, matches, discount)
+        own[match.slots] += worth
+        best[match.slots] = worth
+        written = [match.slots]
+        earlier = later = match.slots
+        for price in NEIGHBOURS:
+            earlier, later = before[earlier], after[later]
+            share = price * worth
+            for slots in (earlier, later):
+                # No two turns have the same neighbour on one side, so nothing is written twice.
+                best[slots] = np.maximum(best[slots], share)
+            written += earlier, later
+        slots = np.concatenate(written)
+        # What is written twice is the same.
+        near[slots] = near[slots] + best[slots]
+        best[slots] = 0
+    return own[:-1], near[:-1]
+
+
+def _worth(match: Match, matches: Matches, discount: float) -> Numbers:
+    norms = K1 * (1 - discount + discount / matches.average * matches.lengths[match.slots])
+    return match.weight * (K1 + 1) * match.counts / (match.counts + norms)
+
+
+def _sessions(turns: TurnColumns, matches: Matches, discount: float) -> Float64s:
+    """BM25 again, with sessions as the documents."""
+    lengths = turns.session_lengths
+    number = len(lengths)
+    found = np.zeros(number)
+    if number == 1:
+        return found
+    norms = K1 * (1 - discount + discount / (lengths.mean() or 1.0) * lengths)
+    for match in matches.terms:
+        sessions, counts = _by_session(turns.session[match.slots], match.counts, number)
+        weight = match.asked * rarity(number, len(sessions))
+        found[sessions] += weight * (K1 + 1) * counts / (counts + norms[sessions])
+    return found
+
+
+def _by_session(session: Int32s, counts: Numbers, number: int) -> tuple[Int64s, Float64s]:
+    """The sessions of a word, and how often each has it."""
+    totals = np.bincount(session, weights=counts, minlength=number)
+    there = np.flatnonzero(totals)
+    return there, totals[there].astype(np.float64, copy=False)
+
+
+def _session_similarity(turns: TurnColumns, similarity: Similarity) -> Float64s:
+    """The similarity in meaning of each session: the mean of its nearest few turns."""
+    best = np.zeros(len(turns.session_lengths))
+    session, left = turns.session[similarity.slots], similarity.near.copy()
+    for _ in range(SESSION_TURNS):
+        nearest = np.zeros(len(best))
+        np.maximum.at(nearest, session, left)
+        best += nearest
+        # Turns with equal similarity are removed together: they are the same text, repeated.
+        left[left == nearest[session]] = 0
+    return best / SESSION_TURNS
+
+
+def _filled(alike: Float64s, shares_words: Bools, similarity: Similarity) -> Float64s:
+    """The similarity, with a guess for turns that share words with the question but are not among the nearest."""
+    if not len(similarity.near):
+        return alike
+    return np.where((alike == 0) & shares_words, NOT_NEAR * similarity.near.min(), alike)
+
+
+def timely(at: Float64s, spans: Sequence[Period], zone: tzinfo) -> Timely:
+    """The fit decreases with the distance, and is less for a rough time."""
+    best = np.zeros(len(at))
+    inside = np.zeros(len(at), dtype=np.bool_)
+    for period in spans:
+        first, after = _midnight(period.first, zone), _midnight(period.last + timedelta(days=1), zone)
+        gap = np.maximum(0, np.maximum(2 * (first - at), at - after)) / _DAY_S
+        best = np.maximum(best, (ROUGH_TIME if period.rough else 1) * np.exp(-gap / TIME_DAYS))
+        inside |= (first <= at) & (at < after)
+    return Timely(best, inside)
+
+
+def _midnight(day: date, zone: tzinfo) -> float:
+    return datetime.combine(day, time(), zone).timestamp()

@@ -1,0 +1,88 @@
+"""What a tenant's policy removes is nowhere in the database, whichever way it came in."""
+
+import json
+
+import pytest
+
+from pagefile import Memory, Settings
+from pagefile.errors import InvalidArgumentError
+from pagefile.ports import ItemWrite
+from pagefile.records import Scope
+from pagefile.settings import EmbedderSettings, PolicySettings
+
+MAIL, PHONE, CARD = "ada.lovelace@mail.example.com", "13912345678", "4111 1111 1111 1111"
+SAID = f"I am {MAIL}, call {PHONE}, pay with {CARD}"
+PLAIN = {"embedder": EmbedderSettings(name="none"), "policy": PolicySettings(redact="open=none, *=all")}
+
+
+def held(folder):
+    """Every byte that is on the disk."""
+    return b"".join(file.read_bytes() for file in folder.iterdir() if file.is_file())
+
+
+async def test_nothing_of_it_is_written(tmp_path):
+    """Turns in every form, steps, answers, metadata, facts, items, session values, questions and recorded windows."""
+    async with Memory.open(f"sqlite:///{tmp_path}/a.db", settings=Settings(**PLAIN)) as memory:
+        chat = memory.conversation("c", user_id="u")
+        await chat.record(
+            SAID,
+            SAID,
+            steps=[{"tool": "find", "input": {"q": SAID}, "result": SAID * 300}],
+            metadata={"x": SAID},
+        )
+        turn = await chat.begin(SAID)
+        turn = await chat.step(turn, tool="find", input={"q": SAID}, result=SAID)
+        await chat.context()
+        await chat.complete(turn, SAID)
+        turn = await chat.begin(messages=[{"role": "user", "content": SAID}])
+        calls = [
+            {"id": "1", "type": "function", "function": {"name": "f", "arguments": json.dumps({"q": SAID})}}
+        ]
+        more = [
+            {"role": "assistant", "tool_calls": calls},
+            {"role": "tool", "tool_call_id": "1", "content": SAID},
+        ]
+        turn = await chat.extend(turn, more)
+        # Sent twice, they are added once.
+        assert turn == await chat.extend(turn.id, more, after=1)
+        await chat.complete(turn, SAID)
+        window = await chat.context(SAID)
+        await memory.remember(f"Writes from {MAIL}", user_id="u")
+        await memory.engine.store.items.write(
+            Scope(user="u"), [ItemWrite(("n",), "k", {"text": SAID})], now=memory.engine.clock.now()
+        )
+        await chat.put_session({"global_state": {"shared": {"contact": SAID}}})
+        await memory.settle()
+        facts = await memory.facts("u")
+    assert "[email removed]" in facts[0].text
+    assert "[email removed]" in json.dumps(window.messages)
+    for secret in (MAIL, PHONE, CARD):
+        assert secret not in json.dumps(window.messages)
+        assert secret.encode() not in held(tmp_path)
+
+
+async def test_another_tenant_keeps_everything(tmp_path):
+    async with Memory.open(f"sqlite:///{tmp_path}/a.db", settings=Settings(**PLAIN)) as memory:
+        turn = await memory.conversation("c", user_id="u", tenant="open").record(SAID)
+    assert SAID == turn.user
+
+
+async def test_the_same_turn_twice_is_one(tmp_path):
+    async with Memory.open(f"sqlite:///{tmp_path}/a.db", settings=Settings(**PLAIN)) as memory:
+        chat = memory.conversation("c", user_id="u")
+        assert await chat.record(SAID, id="t") == await chat.record(SAID, id="t")
+
+
+async def test_an_export_that_contains_it_is_refused(tmp_path):
+    """It is stored as it is, with its digests; one that was redacted comes in."""
+    plain, file = tmp_path / "plain.db", tmp_path / "export.jsonl"
+    async with Memory.open(f"sqlite:///{plain}", settings=Settings(**PLAIN)) as memory:
+        await memory.conversation("c", user_id="u", tenant="open").record(SAID)
+        await memory.conversation("c", user_id="u").record(SAID)
+        await memory.export(file, tenant="open")
+        with pytest.raises(InvalidArgumentError, match=r"policy\.redact"):
+            await memory.import_(file, tenant="clinic")
+        await memory.export(file, tenant="default")
+        await memory.import_(file, tenant="clinic")
+        (turn,) = await memory.conversation("c", user_id="u", tenant="clinic").turns()
+        assert "[email removed]" in turn.user

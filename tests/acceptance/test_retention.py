@@ -1,0 +1,81 @@
+"""What is older than a tenant's policy allows is erased by the worker, pinned pages aside, and noted."""
+
+from datetime import timedelta
+
+from pagefile import Memory, Settings
+from pagefile.engine.audit_log import AuditLog
+from pagefile.settings import EmbedderSettings, PolicySettings
+from pagefile.testing.fakes import FakeClock
+from tests.waiting import until
+
+LONG = "row 1: the pump in Lyon failed at 14:05\n" * 400
+
+
+def settings(tmp_path, **more):
+    policy = PolicySettings(retention="keep=0, *=30", audit=str(tmp_path / "audit"))
+    return Settings(embedder=EmbedderSettings(name="none"), policy=policy, **more)
+
+
+async def swept(memory):
+    memory.engine.worker.lines["retention"].scan()
+    await memory.settle()
+
+
+async def test_an_unused_conversation_goes_as_a_whole(tmp_path):
+    """Another tenant's stays, and the audit log says what went."""
+    clock = FakeClock()
+    given = settings(tmp_path)
+    async with Memory.open(f"sqlite:///{tmp_path}/a.db", settings=given, clock=clock) as memory:
+        for tenant in ("default", "keep"):
+            await memory.conversation("old", user_id="u", tenant=tenant).record("hello", "there")
+        clock.set(clock.now() + timedelta(days=40))
+        await memory.conversation("new", user_id="u").record("hello", "again")
+        await swept(memory)
+        left = [one.scope.conversation for one in await memory.conversations()]
+        assert ["new"] == left
+        assert ["old"] == [one.scope.conversation for one in await memory.conversations(tenant="keep")]
+    noted = AuditLog.of(given.policy).entries("default")
+    assert [("retention: conversation", "old", 1)] == [
+        (one.verb, one.conversation, one.count) for one in noted
+    ]
+
+
+async def test_a_conversation_in_use_loses_its_old_turns(tmp_path):
+    clock = FakeClock()
+    async with Memory.open(f"sqlite:///{tmp_path}/a.db", settings=settings(tmp_path), clock=clock) as memory:
+        chat = memory.conversation("c", user_id="u")
+        await chat.record("old words", "old answer")
+        clock.set(clock.now() + timedelta(days=40))
+        await chat.record("new words", "new answer")
+        await swept(memory)
+        said = [turn.user for turn in await chat.turns() if not turn.erased]
+        assert ["new words"] == said
+    assert b"old words" not in b"".join(file.read_bytes() for file in tmp_path.glob("a.db*"))
+
+
+async def test_a_pinned_page_keeps_its_turn(tmp_path):
+    clock = FakeClock()
+    async with Memory.open(f"sqlite:///{tmp_path}/a.db", settings=settings(tmp_path), clock=clock) as memory:
+        chat = memory.conversation("c", user_id="u")
+        turn = await chat.record("read it", "done", steps=[{"tool": "read", "result": LONG}])
+        await chat.record("gone", "too")
+        await chat.pin(turn.steps[0].page)
+        clock.set(clock.now() + timedelta(days=40))
+        await swept(memory)
+        assert ["read it"] == [turn.user for turn in await chat.turns() if not turn.erased]
+        assert LONG == await chat.load(turn.steps[0].page)
+
+
+async def test_it_is_swept_without_being_asked(tmp_path):
+    """A moment after opening, and every hour."""
+    clock = FakeClock()
+    url, given = f"sqlite:///{tmp_path}/a.db", settings(tmp_path)
+    async with Memory.open(url, settings=given, clock=clock) as memory:
+        await memory.conversation("old", user_id="u").record("hello", "there")
+    clock.set(clock.now() + timedelta(days=40))
+    async with Memory.open(url, settings=given, clock=clock) as memory:
+
+        async def is_gone():
+            return not await memory.conversations()
+
+        await until(is_gone)

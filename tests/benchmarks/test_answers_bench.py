@@ -1,0 +1,121 @@
+"""`pagefile bench answers`, with a set of our own and a server that repeats its prompt in place of the model."""
+
+import gzip
+import json
+
+import pytest
+
+from benchmarks.answers import run as answers
+from benchmarks.answers.arms import BUDGET, Summarised, Trimmed, newest, room
+from benchmarks.answers.grading import f1, matches
+from benchmarks.answers.questions import interviews
+from benchmarks.window_parts import COUNT
+from tests.gateway.upstream import Said, Upstream
+
+PLACES = ("Lisbon", "Oslo", "Quito")
+
+
+@pytest.fixture
+def data(tmp_path):
+    """Three sessions of a talk in the shape of LoCoMo; the first says where she lives, and a long one follows."""
+    said = [
+        ["I moved to Lisbon last week.", "Nice, how is the flat?"],
+        ["My sister Vera is a pilot in Oslo.", "Does she like it?"],
+        [f"Nothing happened today, number {n}, and it rained all afternoon again." for n in range(160)],
+    ]
+    talk = {
+        f"session_{number}": [
+            {"speaker": "Ana", "dia_id": f"D{number}:{place}", "text": text}
+            for place, text in enumerate(texts, 1)
+        ]
+        for number, texts in enumerate(said, 1)
+    }
+    days = {f"session_{number}_date_time": f"1:14 pm on {number} May, 2023" for number in (1, 2, 3)}
+    asked = [
+        {"question": "Where did Ana move to?", "answer": "Lisbon", "evidence": ["D1:1"], "category": 1},
+        {"question": "Where is Vera a pilot?", "answer": "Oslo", "evidence": ["D2:1"], "category": 4},
+        {"question": "Who is Bob?", "evidence": ["D2:1"], "category": 5, "adversarial_answer": "Ana"},
+    ]
+    sample = {"sample_id": "ana", "conversation": {**talk, **days}, "qa": asked}
+    with gzip.open(tmp_path / "locomo-dev.json.gz", "wt", encoding="utf-8") as file:
+        json.dump([sample], file)
+    return tmp_path
+
+
+def test_questions_without_an_answer_are_not_asked(data):
+    [one] = interviews("LoCoMo", data)
+    assert [("Lisbon",), ("Oslo",)] == [question.answers for question in one.questions]
+
+
+def test_a_smaller_number_has_every_kind(data):
+    [one] = interviews("LoCoMo", data, most=1)
+    assert 1 == len(one.questions)
+
+
+@pytest.mark.parametrize(
+    ("answer", "right", "same"),
+    [
+        ("She went on the 7th of May 2023.", "7 May 2023", True),
+        ("It was 7 May, 2023.", "7 May 2023", True),
+        ("May 7th, 2023", "7 May 2023", True),
+        ("Two weeks.", "2 weeks", True),
+        ("About 1,240 euros", "1240", True),
+        ("in Lisbon", "Lisbon", True),
+        ("Lisbonne", "Lisbon", False),
+        ("他在10月26日晚上聚餐", "10月26日", True),
+        ("", "Lisbon", False),
+    ],
+)
+def test_an_answer_is_right_if_it_says_the_words(answer, right, same):
+    assert same == matches(answer, [right])
+
+
+def test_words_in_common_are_counted():
+    assert 1.0 == f1("a dog", ["the dog"])
+    assert 0.0 == f1("", ["dog"])
+    assert 0.0 < f1("a brown dog", ["dog"]) < 1.0
+    assert 1.0 == f1("cat", ["dog", "cat"])
+
+
+async def test_prompts_keep_to_the_budget(data):
+    [one] = interviews("LoCoMo", data)
+    asked: list[int] = []
+
+    def ask(messages, most):
+        asked.append(most)
+        return "Ana moved to Lisbon."
+
+    for arm in (Trimmed(), Summarised(ask, whole=True)):
+        await arm.take(one.corpus)
+        messages = await arm.prompt(one.questions[0])
+        tokens = sum(COUNT(message["content"]) for message in messages)
+        assert BUDGET * 0.65 < tokens <= BUDGET
+        assert (arm.name != Trimmed.name) == ("moved to Lisbon" in messages[-1]["content"])
+    assert 1 == len(asked)
+
+
+def test_what_is_kept_of_a_talk_is_its_end(data):
+    [one] = interviews("LoCoMo", data)
+    kept = newest(one.corpus.said, room(one.questions[0]))
+    assert list(one.corpus.said[-len(kept) :]) == kept
+    assert 10 < len(kept) < len(one.corpus.said)
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_where_the_last_one_ended(data, monkeypatch, tmp_path):
+    """The model repeats its prompt: right where the answer is in it. Lines have no text of the set but the answer."""
+    path = tmp_path / "answers.jsonl"
+    monkeypatch.setattr(answers, "SETS", ("LoCoMo",))
+    monkeypatch.setattr(answers.run, "__defaults__", (("LoCoMo",),))
+    told: list[str] = []
+    with Upstream(lambda body: Said(json.dumps(body["messages"]))) as upstream:
+        for _ in range(3):
+            answers.measure(
+                data, f"{upstream.url}/v1", "stub", arms=("last turns", "Pagefile"), most=3, cache=None,
+                tell=told.append, path=path,
+            )  # fmt: skip
+    known = answers.read(path)
+    assert 4 == len(known) == len({(one.question, one.arm) for one in known})
+    assert {"Pagefile"} == {one.arm for one in known if one.right}
+    told_rows = [(row.name, row.value) for row in answers.report(known).rows]
+    assert [("LoCoMo, last turns", 0), ("LoCoMo, Pagefile", 2)] == told_rows

@@ -1,0 +1,130 @@
+"""The adapters' contract with Agno."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from agno.agent import Agent
+from agno.db.base import SessionType
+from agno.db.in_memory import InMemoryDb
+from agno.models.base import Model
+from agno.models.response import ModelResponse
+from agno.tools import tool
+from pydantic import BaseModel
+
+from pagefile.integrations.agno import PagefileMemory
+from pagefile.testing.contracts.adapters import (
+    AdapterContract,
+    AdapterDriver,
+    Give,
+    ModelBrokeError,
+    Outcome,
+    Use,
+)
+
+
+class Trip(BaseModel):
+    city: str
+    days: int
+
+
+@dataclass
+class Scripted(Model):
+    id: str = "scripted"
+    player: Any = None
+
+    def _said(self, messages):
+        step = self.player.next("\n".join(f"{one.role}: {one.get_content_string()}" for one in messages))
+        if isinstance(step, Give):
+            return ModelResponse(role="assistant", content=json.dumps(step.value))
+        if not isinstance(step, Use):
+            return ModelResponse(role="assistant", content=step.text)
+        calls = [
+            {
+                "id": f"call_{len(self.player.requests)}_{at}",
+                "type": "function",
+                "function": {"name": name, "arguments": json.dumps(given)},
+            }
+            for at, (name, given) in enumerate(step.calls)
+        ]
+        return ModelResponse(role="assistant", content=step.text or None, tool_calls=calls)
+
+    def invoke(self, *, messages, **more):
+        return self._said(messages)
+
+    async def ainvoke(self, *, messages, **more):
+        return self._said(messages)
+
+    def invoke_stream(self, *, messages, **more):
+        said = self._said(messages)
+        if said.tool_calls:
+            yield said
+            return
+        for at, word in enumerate(said.content.split(" ")):
+            yield ModelResponse(role="assistant", content=word if not at else f" {word}")
+
+    async def ainvoke_stream(self, *, messages, **more):
+        for piece in self.invoke_stream(messages=messages):
+            yield piece
+
+    def _parse_provider_response(self, response, **more):
+        return response
+
+    def _parse_provider_response_delta(self, response):
+        return response
+
+
+class Agno(AdapterDriver):
+    framework, package = "Agno", "agno"
+
+    def __init__(self, memory):
+        super().__init__(memory)
+        self.db, self.waiting = InMemoryDb(), {}
+        self.remembered = PagefileMemory(memory)
+
+    def _agent(self, task):
+        tools = [
+            tool(requires_confirmation=True)(one) if one.__name__ in task.approved else one
+            for one in task.tools
+        ]
+        return Agent(
+            id="helper",
+            model=self.remembered.model(Scripted(player=task.player)),
+            tools=[*tools, *self.remembered.tools()],
+            instructions="Help.",
+            db=self.db,
+            add_history_to_context=True,
+            output_schema=Trip if task.structured else None,
+            telemetry=False,
+        )
+
+    async def run(self, task):
+        agent = self._agent(task)
+        whose = {"user_id": task.user, "session_id": task.conversation}
+        if task.stream:
+            events = [event async for event in agent.arun(task.prompt, stream=True, **whose)]
+            pieces = [event.content for event in events if event.event == "RunContent" and event.content]
+            return Outcome("".join(pieces), pieces)
+        return self._ended(task, agent, await agent.arun(task.prompt, **whose))
+
+    async def resume(self, task):
+        agent, run = self.waiting.pop(task.conversation)
+        for one in run.tools_requiring_confirmation:
+            one.confirmed = True
+        whose = {"user_id": task.user, "session_id": task.conversation}
+        return self._ended(task, agent, await agent.acontinue_run(run_response=run, **whose))
+
+    def _ended(self, task, agent, run):
+        if run.status == "ERROR" or str(run.status).endswith("error"):
+            raise ModelBrokeError(run.content)
+        if run.is_paused:
+            self.waiting[task.conversation] = agent, run
+        return Outcome(str(run.content), waits=run.is_paused)
+
+    async def saved(self, task):
+        session = self.db.get_session(session_id=task.conversation, session_type=SessionType.AGENT)
+        return json.dumps(session.to_dict(), default=str)
+
+
+class TestAgno(AdapterContract):
+    driver = Agno

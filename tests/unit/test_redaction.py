@@ -1,0 +1,119 @@
+"""What rules find in a text, what they leave alone, and that a redacted text stays as it is."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pagefile.engine.policy import Policy
+from pagefile.errors import SettingsError
+from pagefile.settings import PolicySettings, Settings
+from pagefile.text.redaction import KINDS, Redaction
+
+#: Made up; the card and account numbers are those that issuers publish for tests.
+FOUND = [
+    ("email", "Write to ada.lovelace+home@mail.example.com today."),
+    ("email", "我的邮箱是zhang_wei@example.com.cn，谢谢"),
+    ("phone", "call +44 20 7946 0958 tomorrow"),
+    ("phone", "手机号13912345678，晚上打"),
+    ("phone", "139-1234-5678"),
+    ("phone", "(415) 555-2671"),
+    ("phone", "座机 010-62345678"),
+    ("card", "Visa 4111 1111 1111 1111, exp 12/29"),
+    ("card", "5500-0000-0000-0004"),
+    ("card", "4111 1111 1111 1111 12/29"),
+    ("iban", "DE89 3704 0044 0532 0130 00 BIC"),
+    ("iban", "IBAN DE89 3704 0044 0532 0130 00"),
+    ("iban", "GB29NWBK60161331926819"),
+    ("chinese_id", "身份证号11010519491231002X。"),
+    ("secret", "export KEY=sk-proj-abcdefghijklmnopqrstuvwx1234"),
+    ("secret", "token ghp_abcdefghijklmnopqrstuvwxyz0123456789"),
+    ("secret", "AKIAIOSFODNN7EXAMPLE"),
+    ("secret", "-----BEGIN RSA PRIVATE KEY-----\nMIIEabc\n-----END RSA PRIVATE KEY-----"),
+    ("secret", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"),
+]
+LEFT = [
+    "The meeting is on 2026-11-18 at 14:30.",
+    "Order 4111 1111 1111 1112 has no valid checksum.",
+    "Version 10.20.30.40 and 192.168.100.200",
+    "血压 135/90，空腹血糖 5.6，体重 72.5 公斤",
+    "commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
+    "id 550e8400-e29b-41d4-a716-446655440000",
+    "Pi is 3.14159265358979323846, and 1234567890 is a number.",
+    "follow @pagefile, see user@host and a@b",
+    "身份证号110105194912310021 的校验位不对",
+    "DE89 is the beginning of many accounts.",
+    "the price went from 100-200-3000 points",
+]
+
+
+@pytest.mark.parametrize(("kind", "text"), FOUND)
+def test_what_has_a_form_is_removed(kind, text):
+    """And counted under its kind, and only that."""
+    redaction = Redaction(KINDS)
+    made = redaction.text(text)
+    assert made != text
+    assert f"[{kind} removed]" in made
+    assert {kind: 1} == dict(redaction.counts)
+
+
+@pytest.mark.parametrize("text", LEFT)
+def test_what_only_looks_like_it_stays(text):
+    assert text == Redaction(KINDS).text(text)
+
+
+def test_only_the_kinds_that_are_named():
+    text = "a@example.com 4111111111111111"
+    assert "a@example.com [card removed]" == Redaction({"card"}).text(text)
+
+
+def test_ids_and_bytes_of_a_message_stay():
+    """A provider needs them as they are."""
+    message = {
+        "role": "tool",
+        "tool_call_id": "call_13912345678",
+        "content": [{"type": "text", "text": "13912345678"}],
+    }
+    made = Redaction(KINDS).value(message)
+    assert ("call_13912345678", "[phone removed]") == (made["tool_call_id"], made["content"][0]["text"])
+
+
+@given(
+    st.lists(st.sampled_from([*(text for _, text in FOUND), *LEFT, "，", " ", "0", "+"]), max_size=6).map(
+        "".join
+    )
+)
+def test_redacting_twice_changes_nothing_more(text):
+    once = Redaction(KINDS).text(text)
+    assert once == Redaction(KINDS).text(once)
+
+
+@pytest.mark.parametrize(
+    "text", ["1" * 200_000, "a" * 200_000 + "@", "+1 " * 60_000, "DE89 " + "A1B2 " * 40_000, "a." * 100_000]
+)
+def test_a_hostile_text_is_read_in_linear_time(text):
+    """It comes back at all: a pattern that backtracks would take hours."""
+    assert Redaction(KINDS).text(text)
+
+
+def test_the_first_pattern_that_fits_applies():
+    policy = Policy.of(
+        Settings(policy=PolicySettings(redact="clinic=email+phone, t-*=none, *=all", retention="t-*=7d, *=0"))
+    )
+    assert [frozenset({"email", "phone"}), frozenset(), frozenset(KINDS)] == [
+        policy.kinds(tenant) for tenant in ("clinic", "t-1", "other")
+    ]
+    assert [7.0, 0.0] == [policy.days(tenant) for tenant in ("t-1", "other")]
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ({"redact": "clinic"}, "tenant=value"),
+        ({"redact": "*=names"}, "chinese_id"),
+        ({"retention": "*=soon"}, "days"),
+    ],
+)
+def test_a_rule_that_cannot_be_read_is_refused(given, word):
+    """With what can be written instead."""
+    with pytest.raises(SettingsError, match=word):
+        Policy.of(Settings(policy=PolicySettings(**given)))
