@@ -6,7 +6,7 @@ framework wants back to the letter, with ids and signatures.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from pagefile.engine import Memory
 from pagefile.errors import ConflictError
@@ -39,15 +39,15 @@ class ItemList:
 
     async def length(self) -> int:
         (head,) = await self._items.get(self.scope, [(self.space, _HEAD)], now=self._now())
-        return 0 if head is None else int(cast("Any", head.value)["length"])
+        return 0 if head is None else int(head.value["length"])
 
     async def items(self, last: int | None = None) -> list[JsonValue]:
         """All items in their order, or the last few."""
         length = await self.length()
         first = 0 if last is None else max(0, length - max(0, last))
         keys = [(self.space, _key(number)) for number in range(first, length)]
-        found = await self._items.get(self.scope, keys, now=self._now()) if keys else []
-        return [item.value["item"] for item in found if item is not None and isinstance(item.value, dict)]
+        found: list[Any] = await self._items.get(self.scope, keys, now=self._now()) if keys else []
+        return [item.value["item"] for item in found if item is not None]
 
     async def append(self, items: Sequence[JsonValue]) -> None:
         for left in reversed(range(_ATTEMPTS)):

@@ -75,7 +75,7 @@ class PagefileSessionStore:
             return
         space = _uuids(key)
         named: list[str] = list(dict.fromkeys(str(entry["uuid"]) for entry in entries if entry.get("uuid")))
-        known = (
+        known: list[Any] = (
             await self._items.get(self._scope, [(space, name) for name in named], now=self._now())
             if named
             else []
