@@ -1,5 +1,6 @@
 """The service behind a real socket: uvicorn in a thread of this process."""
 
+import faulthandler
 import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -36,7 +37,10 @@ def listening(settings: Settings, **options) -> Iterator[str]:
         server.should_exit = True
         thread.join(START_S)
         listener.close()
-        assert not thread.is_alive(), "the service did not stop"
+        if thread.is_alive():
+            # What it waits for is all that can explain it.
+            faulthandler.dump_traceback()
+            raise AssertionError("the service did not stop")
 
 
 @asynccontextmanager
