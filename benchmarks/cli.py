@@ -47,6 +47,7 @@ from benchmarks.tables import (
     show_walked,
     show_window,
 )
+from benchmarks.tool_choice import run as tool_choice
 from pagefile.cli.json_output import print_json
 from pagefile.cli.options import AsJson
 from pagefile.cli.output import complain, err, say, visible, warn
@@ -245,6 +246,28 @@ def model(
     """Ask a real model about a long talk, through the gateway and without it; exit code 1 when it knows too few tool results."""
     answers = gateway_model.read() if url is None else gateway_model.run(url, name, most=most, tell=warn)
     report = gateway_model.report([one for one in answers if one.model == name])
+    _tell(report, report, as_json=as_json)
+
+
+@app.command()
+def tools(
+    *,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="A server with OpenAI's protocol, such as http://127.0.0.1:8792/v1. Else the kept answers are shown.",
+        ),
+    ] = None,
+    name: Annotated[str, typer.Option("--model", metavar="NAME", help="Its model.")] = "qwen2.5-coder-1.5b",
+    most: Annotated[
+        int, typer.Option(metavar="N", min=1, help="How many requests to make at most: the next run goes on.")
+    ] = 24,
+    as_json: AsJson = False,
+) -> None:
+    """Ask a real model which of the MCP tools it would call, with 24 requests in two languages."""
+    choices = tool_choice.read() if url is None else tool_choice.run(url, name, most=most, tell=warn)
+    report = tool_choice.report([one for one in choices if one.model == name])
     _tell(report, report, as_json=as_json)
 
 
