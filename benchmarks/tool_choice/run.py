@@ -18,6 +18,7 @@ import httpx
 from benchmarks.report import Report, Row, machine_facts
 from pagefile.mcp.server import INSTRUCTIONS
 from pagefile.mcp.tools import listed
+from pagefile.shapes.skeleton import as_object
 from pagefile.text.tokens import open_counter
 from pagefile.window.wording import Language
 
@@ -67,7 +68,9 @@ def run(
             file.write(json.dumps(asdict(one), ensure_ascii=False) + "\n")
         known.append(one)
         shown = json.dumps(arguments, ensure_ascii=False)[:_SHOWN_CHARS] if tool else ""
-        tell(f"{number} {request['half']} {'well' if well else 'right' if right else 'WRONG'}: {tool} {shown}")
+        tell(
+            f"{number} {request['half']} {'well' if well else 'right' if right else 'WRONG'}: {tool} {shown}"
+        )
     return known
 
 
@@ -138,12 +141,12 @@ def _answered(url: str, model: str, request: Mapping[str, Any]) -> Json:
 
 def _called(message: Mapping[str, Any]) -> tuple[str | None, Json]:
     """The name and the arguments of the first call; arguments that are no object are none."""
-    calls = message.get("tool_calls") or []
+    calls: list[Json] = message.get("tool_calls") or []
     if not calls:
         return None, {}
-    function = calls[0]["function"]
+    function: Json = calls[0]["function"]
     try:
-        arguments: object = json.loads(function["arguments"])
+        arguments = as_object(json.loads(function["arguments"]))
     except ValueError:
         arguments = None
-    return function["name"], arguments if isinstance(arguments, dict) else {}
+    return function["name"], dict(arguments or {})

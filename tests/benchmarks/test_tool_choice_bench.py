@@ -71,7 +71,9 @@ def test_a_run_goes_on_where_the_last_one_ended(tmp_path):
         assert 24 == len(model.requests)
     assert all(one.well for one in choices), [one for one in choices if not one.well]
     assert 12 == {row.value for row in tools.report(choices).rows}.pop()
-    older = choices[0].__class__(**{**json.loads(path.read_text("utf-8").splitlines()[0]), "digest": "before"})
+    older = choices[0].__class__(
+        **{**json.loads(path.read_text("utf-8").splitlines()[0]), "digest": "before"}
+    )
     names = [row.name for row in tools.report([older, *choices]).rows]
     assert "right tools, descriptions before" == names[0]
     assert names[-1].endswith("(now)")

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import anyio
 import pytest
@@ -55,6 +56,39 @@ async def taken(kind: str, data: object) -> None:
 def test_a_dump_of_any_shape_is_taken_over_or_refused(kind, data):
     """Nothing raises but our own errors; counts are counts."""
     anyio.run(taken, kind, data)
+
+
+EXPORTS = Path(__file__).parents[1] / "fixtures" / "exports"
+#: Exports as they come, by what reads them.
+WHOLE = [
+    (kind, json.loads((EXPORTS / name).read_text("utf-8")))
+    for name, kind in [
+        ("chatgpt.json", "chatgpt"),
+        ("claude.json", "claude"),
+        ("gemini.json", "gemini"),
+        ("gemini-conversation.json", "gemini"),
+        ("letta.af", "letta"),
+        ("zep-edges.json", "zep"),
+        ("zep-thread.json", "zep"),
+    ]
+]
+
+
+def damaged(data, chosen, put):
+    """The same with another value at one place."""
+    if not isinstance(data, dict | list) or not data or chosen.draw(st.integers(0, 5)) == 0:
+        return put
+    copy = dict(data) if isinstance(data, dict) else list(data)
+    place = chosen.draw(st.sampled_from(sorted(copy) if isinstance(copy, dict) else range(len(copy))))
+    copy[place] = damaged(copy[place], chosen, put)
+    return copy
+
+
+@settings(max_examples=150)
+@given(st.sampled_from(WHOLE), VALUES, st.data())
+def test_an_export_with_another_value_somewhere_is_taken_over_or_refused(whole, put, chosen):
+    kind, data = whole
+    anyio.run(taken, kind, damaged(data, chosen, put))
 
 
 @pytest.mark.parametrize("kind", sorted(FORMATS))

@@ -18,8 +18,7 @@ from pagefile.compat.imports import TAKES
 from pagefile.damage import damage_mark, damage_since
 from pagefile.engine import Memory
 from pagefile.errors import NotFoundError, TransferError
-from pagefile.integrations import memory_dumps, transcripts
-from pagefile.integrations.imports import read_dump, take_over
+from pagefile.integrations.imports import CONVERSATIONS, read_dump, take_over
 from pagefile.integrations.transcripts import FOLDERS
 
 Source = Literal[
@@ -153,7 +152,7 @@ def _not_imported(counts: Mapping[str, int]) -> str:
 
 def _files(given: Path | None, source: str) -> list[Path]:
     """The files to read: one, or those of a folder, oldest first."""
-    folder, pattern = FOLDERS.get(source, ("", "*.json"))
+    folder, pattern = FOLDERS.get(source, ("", "*.af" if source == "letta" else "*.json"))
     place = given
     if place is None:
         if not folder:
@@ -169,7 +168,7 @@ def _files(given: Path | None, source: str) -> list[Path]:
 
 def _take_over(cli: Invocation, files: list[Path], source: str, **whose: str | None) -> None:
     user = whose["user_id"]
-    if source in {**transcripts.FORMATS, **memory_dumps.FORMATS}:
+    if source in CONVERSATIONS:
         # The user of the MCP server, unless one is named: what is imported can be recalled there.
         whose["user_id"] = user or cli.settings.mcp.user_id
     counts, left_out, seen = Counter[str](), Counter[str](), set[str]()

@@ -1,7 +1,8 @@
 """Imports from other memories: mem0, redis agent-memory-server, LangChain's histories, and the tables of short-term memory and conversation history.
 
 Each format has a pure reader from its API's JSON to `Brought`; `take_over` writes that with the public verbs, idempotently.
-None of the packages read from is required. What assistants and agents keep of their own is read by `transcripts`, Letta and Zep by `memory_dumps`.
+None of the packages read from is required. What coding agents keep is read by `transcripts`, what people take out of their assistants by
+`assistant_exports`, Letta and Zep by `memory_dumps`.
 """
 
 import csv
@@ -20,7 +21,7 @@ import anyio.to_thread
 
 from pagefile.edge.recorder import Called
 from pagefile.errors import TransferError
-from pagefile.integrations import memory_dumps, transcripts
+from pagefile.integrations import assistant_exports, memory_dumps, transcripts
 from pagefile.integrations.brought import (
     Brought,
     BroughtFact,
@@ -268,6 +269,12 @@ def _parsed(value: object) -> object:
         return None
 
 
+#: What people and agents said: it is imported for the user of the MCP server, where it can be recalled.
+CONVERSATIONS: Final[Mapping[str, Callable[[object], Brought]]] = {
+    **transcripts.FORMATS,
+    **assistant_exports.FORMATS,
+    **memory_dumps.FORMATS,
+}
 #: The reader for each format, by its name in `pagefile import --from`.
 FORMATS: Final[Mapping[str, Callable[[object], Brought]]] = {
     "mem0": from_mem0,
@@ -277,15 +284,15 @@ FORMATS: Final[Mapping[str, Callable[[object], Brought]]] = {
     "messages": from_messages,
     "episodes": from_episodes,
     "sessions": from_sessions,
-    **transcripts.FORMATS,
-    **memory_dumps.FORMATS,
+    **CONVERSATIONS,
 }
 
 
 #: Rows of a table, which databases also dump as CSV.
 _TABLES = frozenset({"ai-message", "messages", "episodes"})
-#: Files in an export that is a zip archive: the conversations of ChatGPT and Claude, the activity of Gemini, an agent of Letta.
-_IN_ARCHIVES = re.compile(r"(?:.*/)?(?:conversations[^/]*\.json|MyActivity\.json|[^/]+\.af)", re.ASCII)
+#: The files of an export that is a zip archive, by their paths in it.
+_IN_ARCHIVES = {**assistant_exports.IN_ARCHIVES, **memory_dumps.IN_ARCHIVES}
+_ANY_JSON = r".*\.json"
 #: More than any export has, unpacked.
 _MAX_UNPACKED_BYTES = 4_000_000_000
 
@@ -294,11 +301,10 @@ async def read_dump(path: str | PathLike[str], kind: str) -> Brought:
     """The contents of a file in one of the `FORMATS`: JSON, one JSON object a line, or a zip archive with JSON in it; of a table also
     CSV with a header.
     """
-    read = FORMATS.get(kind)
-    if read is None:
+    if kind not in FORMATS:
         raise TransferError(f"There is no format {kind!r}: it is one of {', '.join(FORMATS)}.")
     try:
-        return await anyio.to_thread.run_sync(_read, Path(path), read, kind in _TABLES)
+        return await anyio.to_thread.run_sync(_read, Path(path), kind)
     except (
         OSError,
         ValueError,
@@ -314,22 +320,31 @@ async def read_dump(path: str | PathLike[str], kind: str) -> Brought:
         raise TransferError(f"Cannot read {str(path)!r} as {shapes}: {error}.") from error
 
 
-def _read(path: Path, read: Callable[[object], Brought], is_table: bool) -> Brought:
+def _read(path: Path, kind: str) -> Brought:
+    read, is_table = FORMATS[kind], kind in _TABLES
     if path.suffix == ".jsonl":
         return _read_lines(path, read)
-    if path.suffix != ".zip":
-        dump = path.read_text(encoding="utf-8-sig")
-        in_json = not is_table or dump.lstrip().startswith(("[", "{"))
-        return read(_json(dump) if in_json else _csv_rows(dump))
+    if path.suffix == ".zip":
+        return _read_archive(path, kind)
+    dump = path.read_text(encoding="utf-8-sig")
+    in_json = not is_table or dump.lstrip().startswith(("[", "{"))
+    return read(_json(dump) if in_json else _csv_rows(dump))
+
+
+def _read_archive(path: Path, kind: str) -> Brought:
+    named = re.compile(_IN_ARCHIVES.get(kind, _ANY_JSON))
     with zipfile.ZipFile(path) as archive:
-        found = [one for one in archive.infolist() if _IN_ARCHIVES.fullmatch(one.filename)]
+        found = [one for one in archive.infolist() if named.fullmatch(one.filename)]
         if not found:
-            raise TransferError(f"There are no conversations in {str(path)!r}.")
+            as_html = any(one.filename.endswith(".html") for one in archive.infolist())
+            hint = " It has HTML: ask for the same export as JSON." if as_html else ""
+            raise TransferError(f"There are no conversations in {str(path)!r}.{hint}")
         if sum(one.file_size for one in found) > _MAX_UNPACKED_BYTES:
             raise TransferError(
                 f"{str(path)!r} is too large to be unpacked in memory: unpack it, and import its files."
             )
-        return sum((read(json.loads(archive.read(one).decode("utf-8-sig"))) for one in found), Brought())
+        dumps = (json.loads(archive.read(one).decode("utf-8-sig")) for one in found)
+        return sum(map(FORMATS[kind], dumps), Brought())
 
 
 def _json(dump: str) -> object:

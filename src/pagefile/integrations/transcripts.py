@@ -1,15 +1,14 @@
-"""What assistants and coding agents keep of their conversations: Claude Code, Codex, ChatGPT, Claude, Gemini.
+"""What coding agents keep of their conversations: Claude Code and Codex, and what all readers of messages share.
 
 Each has a pure reader from its JSON, or from the objects of its lines, to `Brought`. Summaries that an agent wrote for itself, notes
 of its program and side conversations are left out, and counted: they are not what the user and the assistant said.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from html.parser import HTMLParser
-from typing import Any, Final, TypeAlias, cast
-from uuid import NAMESPACE_URL, uuid5
+from datetime import datetime
+from typing import Any, Final, TypeAlias, TypeVar
 
 from pagefile.edge.recorder import Asked, Called
 from pagefile.errors import TransferError
@@ -29,6 +28,7 @@ from pagefile.standalone.agent_memory import texts_in
 
 #: A message, or what was left out instead, in words.
 Read: TypeAlias = Said | str
+_T = TypeVar("_T")
 
 
 def brought_of(read: Iterable[Read], conversation_id: str | None, user_id: str | None = None) -> Brought:
@@ -104,7 +104,7 @@ def _claude_line(line: Mapping[str, Any]) -> Iterator[Read]:
         message = mapping(line.get("message"))
         # The same prompt has this id where a hook recorded it.
         name = text(line.get("promptId")) if line["type"] == "user" else None
-        yield from _anthropic(
+        yield from anthropic(
             str(message.get("role") or line["type"]),
             message.get("content"),
             name or text(line.get("uuid")),
@@ -112,13 +112,22 @@ def _claude_line(line: Mapping[str, Any]) -> Iterator[Read]:
         )
 
 
-def _anthropic(role: str, content: object, name: str | None, line: Mapping[str, Any]) -> Iterator[Read]:
-    """A message of Anthropic's shape: its tool results are messages of their own."""
+def anthropic(role: str, content: object, name: str | None, line: Mapping[str, Any]) -> Iterator[Read]:
+    """A message of Anthropic's shape: its tool results are messages of their own, before those of a user, behind an assistant's calls."""
     at = moment(line.get("timestamp")) or moment(line.get("created_at"))
     blocks = [mapping(block) for block in items(content)]
-    for block in blocks:
-        if block.get("type") == "tool_result":
-            yield Said("tool", joined(block.get("content")), at=at, call_id=text(block.get("tool_use_id")))
+    results = [
+        Said("tool", joined(block.get("content")), at=at, call_id=text(block.get("tool_use_id")))
+        for block in blocks
+        if block.get("type") == "tool_result"
+    ]
+    message = _message(role, content, blocks, name, at)
+    yield from (*results, *message) if role == "user" else (*message, *results)
+
+
+def _message(
+    role: str, content: object, blocks: Sequence[Mapping[str, Any]], name: str | None, at: datetime | None
+) -> Iterator[Read]:
     said = joined(content)
     if said.startswith(_NOTES):
         yield "notes of the program"
@@ -206,186 +215,23 @@ def _codex_line(line: Mapping[str, Any]) -> Iterator[Read]:
         yield Said("tool", joined(shown), at=at, call_id=text(item.get("call_id")))
 
 
-# -- ChatGPT ----------------------------------------------------------------------------------------------------------
+# -- branches ---------------------------------------------------------------------------------------------------------
 
 
-def from_chatgpt(data: object) -> Brought:
-    """`conversations.json` of an export of ChatGPT: of each conversation the branch that is shown."""
-    chats = [mapping(one) for one in items(data)]
-    if items(data) and not any("mapping" in chat for chat in chats):
-        raise TransferError(
-            "This is not an export of ChatGPT: give its conversations.json, or the whole zip file."
-        )
-    return together(_chatgpt_chat(chat) for chat in chats)
-
-
-def _chatgpt_chat(chat: Mapping[str, Any]) -> Brought:
-    nodes, branch = mapping(chat.get("mapping")), list[Mapping[str, Any]]()
-    place: object = chat.get("current_node")
-    if not isinstance(place, str) or place not in nodes:
-        place = next(reversed(list(nodes)), None)
-    while isinstance(place, str) and place in nodes and len(branch) <= len(nodes):
-        node = mapping(nodes[place])
-        branch.append(mapping(node.get("message")))
-        place = node.get("parent")
-    name = text(chat.get("conversation_id")) or text(chat.get("id"))
-    return brought_of((one for message in reversed(branch) for one in _chatgpt_message(message)), name)
-
-
-def _chatgpt_message(message: Mapping[str, Any]) -> Iterator[Read]:
-    content, author = mapping(message.get("content")), mapping(message.get("author"))
-    role, kind = str(author.get("role") or ""), content.get("content_type")
-    said = joined(content.get("parts")) or text(content.get("text")) or ""
-    if not role or (not said and not items(content.get("parts"))):
-        return
-    hidden = mapping(message.get("metadata")).get("is_visually_hidden_from_conversation")
-    if role == "system" or hidden or kind in {"user_editable_context", "model_editable_context"}:
-        yield "notes of the program"
-        return
-    if kind in {"thoughts", "reasoning_recap"}:
-        yield "thoughts"
-        return
-    if any(isinstance(part, Mapping) for part in items(content.get("parts"))):
-        yield "images and files"
-    name, at = text(message.get("id")), moment(message.get("create_time"))
-    recipient = text(message.get("recipient")) or "all"
-    if role == "assistant" and recipient != "all":
-        # The result follows and names its tool, not the call.
-        yield Said(role, "", name, (Called(recipient, {"input": said}, None),), at)
-    elif said:
-        yield Said(role, said, name, at=at, tool=text(author.get("name")) if role == "tool" else None)
-
-
-# -- Claude -----------------------------------------------------------------------------------------------------------
-
-
-def from_claude(data: object) -> Brought:
-    """`conversations.json` of an export of Claude's data."""
-    chats = [mapping(one) for one in items(data)]
-    if items(data) and not any("chat_messages" in chat for chat in chats):
-        raise TransferError(
-            "This is not an export of Claude: give its conversations.json, or the whole zip file."
-        )
-    return together(
-        brought_of(
-            (
-                one
-                for message in items(chat.get("chat_messages"))
-                for one in _claude_message(mapping(message))
-            ),
-            text(chat.get("uuid")),
-        )
-        for chat in chats
-    )
-
-
-def _claude_message(message: Mapping[str, Any]) -> Iterator[Read]:
-    role = str(message.get("sender") or "")
-    content = items(message.get("content")) or [{"type": "text", "text": message.get("text")}]
-    attached = [text(mapping(one).get("extracted_content")) for one in items(message.get("attachments"))]
-    texts = [{"type": "text", "text": one} for one in attached if one]
-    yield from ("images and files" for _ in items(message.get("files")))
-    yield from _anthropic(role, [*content, *texts], text(message.get("uuid")), message)
-
-
-# -- Gemini -----------------------------------------------------------------------------------------------------------
-
-#: How activities are called in which something was asked; a translation comes before a colon or a space as well.
-_PROMPTED = "Prompted "
-
-
-def from_gemini(data: object) -> Brought:
-    """`MyActivity.json` of Google's Takeout (each day is a conversation: it names none), or a chat of Gemini's command line."""
-    if isinstance(data, Mapping):
-        chat = mapping(cast("object", data))
-        if not isinstance(chat.get("messages"), list):
-            raise TransferError("This is not a chat of Gemini: it has no `messages`.")
-        return brought_of(
-            (one for message in items(chat["messages"]) for one in _gemini_message(mapping(message))),
-            text(chat.get("sessionId")),
-        )
-    activities = sorted(map(mapping, items(data)), key=lambda one: str(one.get("time") or ""))
-    if activities and not any("title" in one and "time" in one for one in activities):
-        raise TransferError(
-            "This is not Gemini's activity: ask Takeout for My Activity, Gemini Apps, as JSON."
-        )
-    days: dict[str, list[Read]] = {}
-    for activity in activities:
-        day = f"gemini:{str(activity.get('time') or '')[:10]}"
-        days.setdefault(day, []).extend(_gemini_activity(activity))
-    return together(brought_of(said, day) for day, said in days.items())
-
-
-def _gemini_activity(activity: Mapping[str, Any]) -> Iterator[Read]:
-    title, at = text(activity.get("title")), moment(activity.get("time"))
-    answer = "\n\n".join(
-        filter(None, (_plain(mapping(one).get("html")) for one in items(activity.get("safeHtmlItem"))))
-    )
-    if title is None or (not answer and not title.startswith(_PROMPTED)):
-        yield "activities that are not questions"
-        return
-    name = str(uuid5(NAMESPACE_URL, f"pagefile:gemini:{activity.get('time')}:{title}"))
-    yield Said("user", title.removeprefix(_PROMPTED), name, at=at)
-    if answer:
-        yield Said("assistant", answer, at=at)
-
-
-def _gemini_message(message: Mapping[str, Any]) -> Iterator[Read]:
-    role = {"gemini": "assistant", "model": "assistant"}.get(
-        str(message.get("type")), str(message.get("type"))
-    )
-    if role not in {"user", "assistant"}:
-        yield "notes of the program"
-        return
-    at, calls = moment(message.get("timestamp")), [mapping(one) for one in items(message.get("toolCalls"))]
-    made = tuple(
-        Called(str(call.get("name") or "tool"), call.get("args"), text(call.get("id"))) for call in calls
-    )
-    yield Said(role, joined(message.get("content")), text(message.get("id")), made, at)
-    for call in calls:
-        shown = text(call.get("resultDisplay")) or _function_output(call.get("result"))
-        yield Said("tool", shown, at=at, call_id=text(call.get("id")), tool=text(call.get("name")))
-
-
-def _function_output(result: object) -> str:
-    responses = [mapping(mapping(one).get("functionResponse")) for one in items(result)]
-    return "\n".join(str(mapping(one.get("response")).get("output") or "") for one in responses)
-
-
-class _Text(HTMLParser):
-    """The text of a piece of HTML; blocks end a line."""
-
-    _BLOCKS = frozenset({"p", "br", "li", "tr", "div", "pre", "h1", "h2", "h3", "h4", "h5", "h6"})
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.said: list[str] = []
-
-    def handle_data(self, data: str) -> None:
-        self.said.append(data)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in self._BLOCKS:
-            self.said.append("\n")
-
-
-def _plain(given: object) -> str:
-    if not isinstance(given, str):
-        return ""
-    reader = _Text()
-    reader.feed(given)
-    reader.close()
-    lines = (line.strip() for line in "".join(reader.said).splitlines())
-    return "\n".join(line for line in lines if line)
+def branch(nodes: Mapping[str, _T], leaf: str | None, parent: Callable[[_T], object]) -> list[_T]:
+    """From the first message to a leaf, by their ids: edited prompts and answers that were made again are other branches."""
+    found: list[_T] = []
+    place: object = leaf
+    while isinstance(place, str) and place in nodes and len(found) < len(nodes):
+        found.append(nodes[place])
+        place = parent(nodes[place])
+    return found[::-1]
 
 
 #: The reader for each format, by its name in `pagefile import --from`.
 FORMATS: Final[Mapping[str, Callable[[object], Brought]]] = {
     "claude-code": from_claude_code,
     "codex": from_codex,
-    "chatgpt": from_chatgpt,
-    "claude": from_claude,
-    "gemini": from_gemini,
 }
 #: Where programs keep what they write themselves, below the user's home, and how its files are called.
 FOLDERS: Final[Mapping[str, tuple[str, str]]] = {

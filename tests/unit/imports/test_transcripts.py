@@ -8,15 +8,10 @@ import anyio
 import pytest
 
 from pagefile.errors import TransferError
+from pagefile.integrations.assistant_exports import from_chatgpt, from_claude, from_gemini
 from pagefile.integrations.imports import FORMATS, read_dump
 from pagefile.integrations.memory_dumps import from_letta, from_zep
-from pagefile.integrations.transcripts import (
-    from_chatgpt,
-    from_claude,
-    from_claude_code,
-    from_codex,
-    from_gemini,
-)
+from pagefile.integrations.transcripts import from_claude_code, from_codex
 from tests.acceptance.cli_calling import pagefile
 
 AT = "2026-03-01T09:00:00.000Z"
@@ -283,9 +278,11 @@ def test_a_circle_in_chatgpts_tree_ends():
 
 def test_claude():
     brought = from_claude(CLAUDE)
-    assert [("When is the ferry?\nFerry 9:40", "At 9:40.")] == said(brought)
+    assert [("When is the ferry?\n[file: plan.txt]\n[file: map.png]", "At 9:40.")] == said(brought)
     assert {"images and files": 1} == brought.left_out
-    assert "9:40 daily" == brought.turns[0].steps[0]["result"]
+    plan, found = brought.turns[0].steps
+    assert ("attachment", "Ferry 9:40") == (plan["tool"], plan["result"])
+    assert ("web_search", "9:40 daily") == (found["tool"], found["result"])
 
 
 def test_gemini():
