@@ -20,6 +20,7 @@ from fastapi.routing import iter_route_contexts
 from pagefile import Conversation, Memory
 from pagefile import verbs as table_of_verbs
 from pagefile.cli.app import app as commands
+from pagefile.cli.commands import value_name
 from pagefile.engine.metrics import METRICS
 from pagefile.errors import PagefileError
 from pagefile.inspector.reference import Operation, operations
@@ -202,20 +203,13 @@ def _option(parameter: Any) -> tuple[str, str, str] | None:
     if parameter.name in {"install_completion", "show_completion", "help"} or parameter.hidden:
         return None
     names = [*parameter.opts, *parameter.secondary_opts]
-    choices = _choices(parameter)
     if not names[0].startswith("-"):
         names = [_argument(parameter)]
     elif not parameter.is_flag:
-        names[-1] += (
-            f" {parameter.metavar or '|'.join(choices) or _KINDS.get(_annotation(parameter), 'TEXT')}"
-        )
+        names[-1] += f" {value_name(parameter)}"
     default = "" if parameter.default in (None, False) else code(str(parameter.default))
     said = " ".join((parameter.help or "").split())
     return ", ".join(code(name) for name in names), said, "required" if parameter.required else default
-
-
-#: How values are called in a usage.
-_KINDS = {int: "INTEGER", float: "NUMBER", Path: "FILE"}
 
 
 def _usage(command: Any) -> str:
@@ -226,16 +220,7 @@ def _usage(command: Any) -> str:
 
 
 def _argument(parameter: Any) -> str:
-    return parameter.metavar or parameter.name.upper() + ("..." if parameter.nargs == -1 else "")
-
-
-def _annotation(parameter: Any) -> Any:
-    return parameter.type_descriptor.annotation
-
-
-def _choices(parameter: Any) -> list[str]:
-    annotation = _annotation(parameter)
-    return [str(choice) for choice in get_args(annotation)] if get_origin(annotation) is Literal else []
+    return value_name(parameter) + ("..." if parameter.metavar is None and parameter.nargs == -1 else "")
 
 
 def _first(text: str | None) -> str:

@@ -1,6 +1,7 @@
 """How commands present themselves: in groups, with examples that can be run, and without the words of a program."""
 
 import io
+import re
 import shlex
 import subprocess
 import sys
@@ -68,11 +69,20 @@ def test_an_example_that_is_wrong_is_noticed():
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_flags_have_no_type(name):
-    """`<bool>` behind a flag says nothing."""
+def test_values_have_names(name):
+    """FILE and TEXT, not the types of a program; flags have none, and what is required has no braces to type."""
     said = pagefile(*name.split(), "--help").out
-    assert "<bool>" not in said
+    assert [] == re.findall(r"<[a-z\[\] ]+>|\{\w+\}|\[\[", said)
     assert "Examples" in said
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("recal", "'recall'"), ("serv", "'serve'"), ("expot", "'export'")]
+)
+def test_a_mistyped_command_is_recognised(typed, meant):
+    done = pagefile(typed)
+    assert 2 == done.code
+    assert f"Did you mean {meant}" in done.err
 
 
 def test_commands_are_listed_in_groups():

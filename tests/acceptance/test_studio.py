@@ -168,7 +168,7 @@ async def test_search_finds_what_anybody_said(client, told):
     assert [] == await found(client, until="2000-01-01", q="question")
     html = await page(client, urls.SEARCH, q="question")
     assert "<mark>Question</mark>" in html
-    assert "turns searched" in html
+    assert "log entries searched" in html
     for wrong in ({"since": "yesterday"}, {"q": "x " * 9}, {"after": "nonsense", "q": "x"}):
         assert 422 == (await client.get(f"{urls.SEARCH}.json", params=wrong)).status_code
 

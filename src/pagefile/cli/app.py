@@ -75,6 +75,11 @@ class _Commands(Group):
     #: Whether only names and summaries are wanted.
     _listing = False
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # Where Typer looks for the name that a mistyped one is close to; a command itself comes from `get_command`.
+        self.commands: dict[str, Any] = dict.fromkeys(COMMANDS)
+
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
 
@@ -144,7 +149,7 @@ def pagefile(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Virtual memory for LLM agents: everything stays on disk, every model call gets the window that fits.
+    """Virtual memory for LLM agents: everything stays on disk, and every model call gets a prompt that fits.
 
     Examples:
         pagefile demo && pagefile serve

@@ -125,7 +125,7 @@ def show(
     limit: Annotated[int | None, Option(min=1, help="Print at most this many characters.")] = None,
     full: Annotated[bool, Option("--full", help="Print the whole text.")] = False,
 ) -> None:
-    """Show a page: where it came from, what is in it; its text when asked for.
+    """Show where a page came from and what it contains; its text if you ask for it.
 
     Examples:
         pagefile archive show 50b78a95-0b1e-4c2f-9a57-2f1d0c9e7b11
@@ -231,19 +231,21 @@ def _passage(hit: PageHit, query: str, *, full: bool) -> str:
 def purge(
     cli: Invocation,
     *,
-    uuids: Annotated[list[str] | None, Option("--uuid", help="This page; may be given again.")] = None,
+    uuids: Annotated[list[str] | None, Option("--uuid", help="Purge this page; can be repeated.")] = None,
     older_than: Annotated[
         timedelta | None, Option(parser=span, metavar="30d|12h|…", help="Pages older than this.")
     ] = None,
     max_bytes: Annotated[
         int | None,
-        Option(parser=size, metavar="100MB|…", help="The oldest, until the rest takes no more on disk."),
+        Option(
+            parser=size, metavar="100MB|…", help="Purge the oldest pages until the rest fit into this size."
+        ),
     ] = None,
     user_id: User = None,
     conversation: InConversation = None,
     yes: Yes = False,
 ) -> None:
-    """Remove the texts of archived pages; what they were stays as a tombstone, pinned pages stay whole.
+    """Remove the texts of archived pages. Their descriptions stay, and pinned pages stay whole.
 
     Examples:
         pagefile archive purge --older-than 30d
@@ -307,7 +309,7 @@ def pin(cli: Invocation, uuid: Uuid) -> None:
 
 @command(app)
 def unpin(cli: Invocation, uuid: Uuid) -> None:
-    """Treat a page like any other again.
+    """Undo `pin`.
 
     Examples:
         pagefile archive unpin 50b78a95-0b1e-4c2f-9a57-2f1d0c9e7b11

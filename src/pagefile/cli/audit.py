@@ -16,9 +16,9 @@ from pagefile.errors import SettingsError
 def audit(
     cli: Invocation,
     *,
-    user_id: Annotated[str | None, of_user(help="Only what concerned this user.")] = None,
-    key: Annotated[str | None, Option(help="Only what this key was used for, by its id.")] = None,
-    limit: Annotated[int, Option(min=1, max=100_000, help="How many entries at most.")] = 100,
+    user_id: Annotated[str | None, of_user(help="Only what concerns this user.")] = None,
+    key: Annotated[str | None, Option(help="Only what was done with this key (its id).")] = None,
+    limit: Annotated[int, Option(min=1, max=100_000, help="The maximum number of entries.")] = 100,
 ) -> None:
     """List who read and changed what of a tenant through the service, newest first; needs the setting policy.audit.
 

@@ -104,24 +104,27 @@ class _Talk:
 @command(json=False)
 def chat(
     cli: Invocation,
-    conversation: Annotated[str, Argument(help="Where it is recorded.")] = "chat",
+    conversation: Annotated[str, Argument(help="The conversation to record in.")] = "chat",
     *,
     message: Annotated[
-        list[str] | None, Option("--message", "-m", help="Say this and end; may be given again.")
+        list[str] | None, Option("--message", "-m", help="Send this message and exit; can be repeated.")
     ] = None,
     user_id: Annotated[
-        str | None, of_user(help="Who talks: its owner, or `me` in a new conversation.")
+        str | None, of_user(help="The user; by default the conversation's owner, or `me` in a new one.")
     ] = None,
     window_tokens: Annotated[int | None, Option(min=200, help="The budget of a window.")] = None,
     instructions: Annotated[str | None, Option(help="The system prompt.")] = None,
     scripted: Annotated[
-        bool, Option("--scripted", help="Talk to the built-in script, even if a model is set: offline, free.")
+        bool,
+        Option(
+            "--scripted", help="Talk to the built-in script even if a model is configured: offline and free."
+        ),
     ] = False,
 ) -> None:
-    """Talk to the model of the settings; below each answer is what its window was made of, and what that saved.
+    """Chat with the configured model; each answer is followed by what its window was made of, and the tokens saved.
 
-    Without a model (`model.name`) a script answers, offline: it shows what is in its window and opens pages. What is not typed comes
-    from standard input, a line for each message.
+    Without a model (`model.name`) a script answers, offline: it shows what is in its window and opens pages. In a pipe, each line of
+    standard input is a message.
 
     Examples:
         pagefile chat

@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from rich.box import ROUNDED
 from rich.console import Console
@@ -15,6 +15,9 @@ from typer.core import TyperCommand, TyperGroup
 
 #: What begins the examples in the docstring of a command.
 _EXAMPLES = "\n\nExamples:\n"
+#: What a value is called in a usage, by its type; everything else is TEXT.
+_VALUES = {int: "INTEGER", float: "NUMBER", Path: "FILE"}
+_NO_BRACES = str.maketrans("", "", "{}")
 
 
 def split_examples(text: str | None) -> tuple[str, list[str]]:
@@ -25,6 +28,22 @@ def split_examples(text: str | None) -> tuple[str, list[str]]:
     return before, [line.strip() for line in after.splitlines() if line.strip()]
 
 
+def value_name(parameter: Any) -> str:
+    """What stands for the value of an argument or an option: FILE or on|off, not `<path>` or `<list[str]>`."""
+    if parameter.metavar is not None or getattr(parameter, "is_flag", False):
+        return parameter.metavar or ""
+    if parameter.param_type_name == "argument":
+        return parameter.name.upper()
+    annotation: Any = parameter.type_descriptor.annotation
+    if get_origin(annotation) is Literal:
+        return "|".join(map(str, get_args(annotation)))
+    return _VALUES.get(annotation, "TEXT")
+
+
+def _no_type(ctx: Any) -> None:
+    """An argument is called by what it is."""
+
+
 if TYPE_CHECKING:
     _Beside = TyperCommand
 else:
@@ -32,7 +51,7 @@ else:
 
 
 class _Helpful(_Beside):
-    """A command or a group whose help ends with examples, and that says of a flag only what it does."""
+    """A command or a group whose help ends with examples, and names values as people do."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs["help"], self.examples = split_examples(kwargs.get("help"))
@@ -41,9 +60,14 @@ class _Helpful(_Beside):
     def get_params(self, ctx: Any) -> list[Any]:
         found: list[Any] = [*super().get_params(ctx)]
         for one in found:
-            if getattr(one, "is_flag", False) and one.metavar is None:
-                one.metavar = ""
+            one.metavar = value_name(one)
+            if one.param_type_name == "argument":
+                one.display_type_rich = _no_type
         return found
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        # Typer puts required arguments into braces, which look like something to type.
+        return [piece.translate(_NO_BRACES) for piece in super().collect_usage_pieces(ctx)]
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         super().format_help(ctx, formatter)

@@ -21,7 +21,7 @@ from pagefile.text.visible import visible
 @command()
 def record(
     cli: Invocation,
-    conversation: Annotated[str, Argument(help="The conversation's id; it begins with its first turn.")],
+    conversation: Annotated[str, Argument(help="The conversation's id; the first turn creates it.")],
     *,
     user: Annotated[str | None, Option(help="What the user said.")] = None,
     assistant: Annotated[str | None, Option(help="What the assistant answered.")] = None,
@@ -31,7 +31,7 @@ def record(
         str | None, Option("--id", help="The turn's id: writing it again changes nothing.")
     ] = None,
     at: Annotated[
-        datetime | None, at_time(help="When it was said, now unless given (UTC unless it says otherwise).")
+        datetime | None, at_time(help="When it was said; by default now (UTC unless it has an offset).")
     ] = None,
 ) -> None:
     """Write one turn; when this returns, it is on disk.

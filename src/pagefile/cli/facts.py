@@ -37,7 +37,7 @@ app = group(
     _ListsByDefault,
 )
 
-User = Annotated[str | None, Argument(metavar="[USER]", help="The user, or --user.")]
+User = Annotated[str | None, Argument(metavar="USER", help="The user, or --user.")]
 NamedUser = Annotated[str | None, of_user(help="The user.")]
 
 
@@ -48,14 +48,14 @@ def remember(
     *,
     user_id: Annotated[str, of_user(help="The user it is about.")],
     category: Annotated[
-        str | None, Option(help="Such as preference or correction; corrections have a budget of their own.")
+        str | None, Option(help="Such as preference or correction; corrections have their own budget.")
     ] = None,
     attribute: Annotated[
-        str | None, Option(help="What it is about, such as residence; it replaces what was known about that.")
+        str | None, Option(help="Such as residence; replaces the previous value of that attribute.")
     ] = None,
-    confidence: Annotated[float, Option(min=0, max=1, help="How sure it is.")] = 1.0,
-    project: Annotated[str | None, Option(help="Only conversations of this project are shown it.")] = None,
-    agent: Annotated[str | None, Option(help="Only conversations of this agent are shown it.")] = None,
+    confidence: Annotated[float, Option(min=0, max=1, help="How certain it is, from 0 to 1.")] = 1.0,
+    project: Annotated[str | None, Option(help="Show it only in conversations of this project.")] = None,
+    agent: Annotated[str | None, Option(help="Show it only in conversations of this agent.")] = None,
 ) -> None:
     """Store a lasting statement about a user.
 
@@ -79,9 +79,9 @@ def list_facts(
     *,
     user_id: NamedUser = None,
     as_of: Annotated[
-        datetime | None, at_time(help="What was known at this time (UTC unless it says otherwise).")
+        datetime | None, at_time(help="What was known at this time (UTC unless it has an offset).")
     ] = None,
-    history: Annotated[bool, Option("--history", help="Superseded and retracted ones too.")] = False,
+    history: Annotated[bool, Option("--history", help="Include superseded and retracted facts.")] = False,
 ) -> None:
     """List what is known about a user, oldest first.
 
@@ -119,7 +119,7 @@ def _ended(fact: Fact) -> datetime | str:
 
 @command(app, "revisions")
 def list_revisions(cli: Invocation, user: User = None, *, user_id: NamedUser = None) -> None:
-    """List every change of what is known about a user, oldest first; `undo` takes one back.
+    """List every change to what is known about a user, oldest first.
 
     Examples:
         pagefile facts revisions ada
@@ -141,9 +141,11 @@ def list_revisions(cli: Invocation, user: User = None, *, user_id: NamedUser = N
 def undo(
     cli: Invocation,
     user: Annotated[str, Argument(help="The user.")],
-    revision: Annotated[int | None, Argument(min=1, help="Which change; else the newest.")] = None,
+    revision: Annotated[
+        int | None, Argument(min=1, help="The change to undo; by default the newest.")
+    ] = None,
 ) -> None:
-    """Take back a change of what is known about a user; that can be undone too.
+    """Undo a change to what is known about a user; the undo can be undone too.
 
     Examples:
         pagefile facts undo ada
@@ -179,7 +181,7 @@ def correct(
     fact_id: Annotated[
         str, Argument(help="A fact, or the beginning of its id; `pagefile facts list USER` lists them.")
     ],
-    text: Annotated[str, Argument(help="What is right.")],
+    text: Annotated[str, Argument(help="The correct statement.")],
 ) -> None:
     """Replace what a fact says; the wrong statement stays on record as retracted.
 
@@ -201,7 +203,7 @@ def import_facts(
     *,
     user_id: Annotated[str, of_user(help="The user they are about.")],
 ) -> None:
-    """Import the facts and the profile of a memory.json; a second time changes nothing.
+    """Import the facts and the profile from a memory.json; running it twice changes nothing.
 
     Examples:
         pagefile facts import memory.json --user ada

@@ -21,26 +21,28 @@ from pagefile.stores.key_secrets import new_key
 _EXPIRES = Option(min=0.001, max=36_500, metavar="DAYS", help="The key expires after this many days.")
 
 app = group(
-    "Make, list, rotate and revoke the keys of the HTTP service.\n\nExamples:\npagefile keys add laptop\npagefile keys list"
+    "Create, list, rotate and revoke the keys of the HTTP service.\n\nExamples:\npagefile keys add laptop\npagefile keys list"
 )
 
 
 @command(app, "add")
 def add(
     cli: Invocation,
-    name: Annotated[str, Argument(help="What to call it, such as the program that will use it.")],
+    name: Annotated[str, Argument(help="A name for it, such as the program that will use it.")],
     *,
-    user_id: Annotated[str | None, of_user(help="Only this user's memory, else the whole tenant's.")] = None,
+    user_id: Annotated[
+        str | None, of_user(help="Give access to this user's memory only; by default to the whole tenant.")
+    ] = None,
     expires: Annotated[float | None, _EXPIRES] = None,
     file: Annotated[
         Path | None,
-        Option(help="Write it to this file, for this user alone to read, instead of printing it."),
+        Option(help="Write it to this file, readable only by you, instead of printing it."),
     ] = None,
     if_none: Annotated[
-        bool, Option("--if-none", help="Only if there is no usable key: for the start of a container.")
+        bool, Option("--if-none", help="Do nothing if there is a usable key: for the start of a container.")
     ] = False,
 ) -> None:
-    """Make a key and print it, this once: only a hash of it is stored.
+    """Create a key and print it once: only its hash is stored.
 
     Examples:
         pagefile keys add laptop
@@ -139,7 +141,7 @@ def rotate(
     ] = "1d",  # pyright: ignore[reportArgumentType] - Typer parses the default like a given value
     expires: Annotated[float | None, _EXPIRES] = None,
 ) -> None:
-    """Replace a key with a new one and print it, this once. The old one works until the overlap is over.
+    """Replace a key with a new one and print it once. The old one works until the overlap is over.
 
     Examples:
         pagefile keys rotate laptop --overlap 1d

@@ -15,7 +15,7 @@ from pagefile.cli.output import say
 from pagefile.integrations.projects import project_user
 
 _SERVE = "serve"
-_User = Annotated[str | None, of_user(help="Whose memory it is, by default mcp.user_id.")]
+_User = Annotated[str | None, of_user(help="The user to remember for; by default mcp.user_id.")]
 
 
 class _Serving(Group):
@@ -38,14 +38,14 @@ def serve(
     *,
     user_id: _User = None,
     conversation: Annotated[
-        str, in_conversation(help="Where exchanges are recorded that name no conversation.")
+        str, in_conversation(help="Where to record exchanges that name no conversation.")
     ] = "mcp",
     project: Annotated[
-        Path | None, Option(help="A folder: the memory is of this project alone, and of no user.")
+        Path | None, Option(help="A project folder: use that project's own memory instead of a user's.")
     ] = None,
     face: Annotated[
         Literal["pagefile", "reference-memory"],
-        Option("--as", help="With the tools of the MCP reference memory server, for those who come from it."),
+        Option("--as", help="Which tools to offer: Pagefile's, or those of the MCP reference memory server."),
     ] = "pagefile",
 ) -> None:
     """Serve one client over standard input and output: what `pagefile mcp` does without a command.
@@ -74,19 +74,22 @@ def wrap(
     *,
     user_id: _User = None,
     conversation: Annotated[
-        str | None, in_conversation(help="Where its results are archived, by default named after it.")
+        str | None,
+        in_conversation(
+            help="Where to archive its results; by default a conversation named after the server."
+        ),
     ] = None,
     header: Annotated[
         list[str] | None,
         Option(help="A header for a server behind a URL: `--header 'Authorization: Bearer …'`."),
     ] = None,
     max_tokens: Annotated[
-        int | None, Option(min=1, help="Longer results are paged out, by default mcp.max_result_tokens.")
+        int | None, Option(min=1, help="Page out results longer than this; by default mcp.max_result_tokens.")
     ] = None,
 ) -> None:
     """Serve another MCP server over standard input and output, and page out its bulky results.
 
-    The client sees the server as it is, with two more tools that bring an archived result back.
+    The client sees the server unchanged, plus two tools that load archived results.
 
     Examples:
         pagefile mcp wrap -- npx some-mcp-server
@@ -121,7 +124,7 @@ _Client = Annotated[ClientName, Argument(help="The client.")]
 _Project = Annotated[
     Path | None,
     Option(
-        help="A project's folder: only there, with a memory of its own. By default for all of the user's."
+        help="Only for the project in this folder, with its own memory; by default for all your projects."
     ),
 ]
 

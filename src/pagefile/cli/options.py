@@ -18,7 +18,7 @@ Tenant = Annotated[str | None, _where(help="The tenant, `default` unless given."
 AsJson = Annotated[bool, Option("--json", help="Print JSON and nothing else.")]
 Full = Annotated[bool, Option("--full", help="Print whole texts and every row.")]
 Newest = Annotated[int, Option(min=1, help="How many of the newest to show.")]
-Limit = Annotated[int, Option(min=1, help="How many to find.")]
+Limit = Annotated[int, Option(min=1, help="The maximum number of results.")]
 Yes = Annotated[bool, Option("--yes", "-y", help="Do not ask.")]
 at_time = partial(Option, parser=when, metavar="2026-01-31T09:30")
 in_conversation = partial(Option, "--conversation", "-c")

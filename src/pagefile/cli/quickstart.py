@@ -26,14 +26,14 @@ _PROVIDERS = (
 @command(tenant=False, json=False)
 def quickstart(
     cli: Invocation,
-    agent: Annotated[list[str], Argument(help="The command that starts your agent, behind `--`.")],
+    agent: Annotated[list[str], Argument(help="The command that starts your agent, after `--`.")],
     *,
-    user: Annotated[str, Option(help="Whose memory it is.")] = "me",
+    user: Annotated[str, Option(help="The user to remember for.")] = "me",
 ) -> None:
     """Run your agent with memory: `pagefile quickstart -- claude`.
 
-    A gateway runs as long as the agent does. The agent's base URLs are set for that process alone, so there is nothing to undo;
-    requests go where they went before.
+    A gateway runs as long as the agent does. Base URLs are set for the agent's process only, so there is nothing to undo; requests
+    still go to the same provider.
 
     Examples:
         pagefile quickstart -- claude

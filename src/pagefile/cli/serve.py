@@ -44,13 +44,14 @@ def gateway(
     cli: Invocation,
     *,
     openai_url: Annotated[
-        str | None, Option(help="Where requests of OpenAI's protocols go, such as https://api.openai.com/v1.")
+        str | None,
+        Option(help="Where to send requests in OpenAI's protocols, such as https://api.openai.com/v1."),
     ] = None,
     anthropic_url: Annotated[
         str | None,
-        Option(help="Where requests of Anthropic's protocol go, such as https://api.anthropic.com."),
+        Option(help="Where to send requests in Anthropic's protocol, such as https://api.anthropic.com."),
     ] = None,
-    user: Annotated[str | None, Option(help="Whose memory it is where a request does not say so.")] = None,
+    user: Annotated[str | None, Option(help="The user to remember for, when a request names none.")] = None,
     host: Annotated[str | None, Option(help="Where to listen, 127.0.0.1 unless set.")] = None,
     port: Annotated[int | None, Option(help="The port, 8780 unless set.")] = None,
 ) -> None:

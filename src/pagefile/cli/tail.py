@@ -31,9 +31,9 @@ def tail(
     conversation: Annotated[str | None, Argument(help="Only this conversation.")] = None,
     *,
     user_id: Annotated[str | None, of_user(help="Only conversations of this user.")] = None,
-    limit: Annotated[int, Option("--limit", "-n", min=0, help="How many of the last to show first.")] = 5,
+    limit: Annotated[int, Option("--limit", "-n", min=0, help="How many past entries to show first.")] = 5,
     every: Annotated[float, Option(min=0.05, max=60, help="How often to look, in seconds.")] = 0.5,
-    once: Annotated[bool, Option("--once", help="Show the last ones and end.")] = False,
+    once: Annotated[bool, Option("--once", help="Show the latest and exit.")] = False,
 ) -> None:
     """Follow turns and calls as they are written, by any process that uses the same database. Ctrl-C ends it.
 

@@ -96,11 +96,11 @@ def import_(
         ),
     ] = "pagefile",
     conversation: Annotated[
-        str | None, in_conversation(help="The conversation of messages that name none.")
+        str | None, in_conversation(help="The conversation for messages that name none.")
     ] = None,
     user_id: Annotated[str | None, of_user(help="The user, where the dump does not name one.")] = None,
 ) -> None:
-    """Read an export, or a dump of another memory; what already exists is left as it is. Nothing leaves this machine.
+    """Read an export, or a dump of another memory; existing records are left unchanged. Nothing leaves this machine.
 
     Examples:
         pagefile import everything.jsonl

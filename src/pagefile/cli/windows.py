@@ -44,7 +44,8 @@ def context(
     *,
     window_tokens: Annotated[int | None, Option(help="The budget of the window.")] = None,
     window_for: Annotated[
-        str | None, Option(metavar="MODEL", help="Whose context size is the budget, such as gpt-5.")
+        str | None,
+        Option(metavar="MODEL", help="Use this model's context size as the budget, such as gpt-5."),
     ] = None,
     answer_tokens: Annotated[int | None, Option(help="Room left free for the answer.")] = None,
     threshold: Annotated[
@@ -54,11 +55,12 @@ def context(
     placement: Annotated[str | None, Option(metavar="tail|head", help="Where memory is placed.")] = None,
     instructions: Annotated[str | None, Option(help="The system prompt; never cut.")] = None,
     language: Annotated[
-        str | None, Option(metavar="auto|zh|en", help="Of what is written around the conversation.")
+        str | None,
+        Option(metavar="auto|zh|en", help="The language of what Pagefile adds to the conversation."),
     ] = None,
-    timezone: Annotated[str | None, Option(help="Where the user is, such as Asia/Shanghai.")] = None,
+    timezone: Annotated[str | None, Option(help="The user's time zone, such as Asia/Shanghai.")] = None,
     load: Annotated[
-        list[str] | None, Option(metavar="UUID", help="Show this archived page in full; may be given again.")
+        list[str] | None, Option(metavar="UUID", help="Show this archived page in full; can be repeated.")
     ] = None,
     user_id: UserId = None,
     full: Full = False,
@@ -258,7 +260,7 @@ def replay(
     *,
     changes: Annotated[
         list[str] | None,
-        Option("--set", metavar="NAME=VALUE", help="A setting to change; may be given several times."),
+        Option("--set", metavar="NAME=VALUE", help="A setting to change; can be repeated."),
     ] = None,
     full: Full = False,
 ) -> None:

@@ -22,7 +22,7 @@ from pagefile.cli.options import Yes
 from pagefile.cli.output import say
 
 _Agent = Annotated[AgentName, Argument(help="The coding agent.")]
-_Project = Annotated[Path, Option(help="The folder of the project, by default this one.")]
+_Project = Annotated[Path, Option(help="The project's folder; by default the current one.")]
 
 
 @command(tenant=False, json=False)
@@ -31,7 +31,9 @@ def wrap(
     agent: _Agent,
     *,
     project: _Project = Path(),
-    url: Annotated[str | None, Option(help="The running service, by default that of the settings.")] = None,
+    url: Annotated[
+        str | None, Option(help="The running service; by default the one in the settings.")
+    ] = None,
     deadline: Annotated[
         float | None,
         Option(min=0.05, max=4, help="How long a hook waits for the service, 0.25 s unless set."),
@@ -39,14 +41,14 @@ def wrap(
     plugin: Annotated[
         Path | None,
         Option(
-            help="Write a plug-in folder for Claude Code here instead, for `claude --plugin-dir`; each project is apart."
+            help="Write a plug-in for Claude Code into this folder instead, for `claude --plugin-dir`; each project has its own memory."
         ),
     ] = None,
     yes: Yes = False,
 ) -> None:
-    """Give a coding agent memory in a project: what is said is recorded, bulky output paged, memories come with each prompt.
+    """Give a coding agent memory in a project: record conversations, page out bulky output, add memories to each prompt.
 
-    The hooks ask the service (`pagefile serve`). Where it does not run, they do nothing.
+    The hooks call the service (`pagefile serve`); while it is not running, they do nothing.
 
     Examples:
         pagefile wrap claude
@@ -74,7 +76,7 @@ def wrap(
 
 @command(tenant=False, json=False)
 def unwrap(cli: Invocation, agent: _Agent, *, project: _Project = Path(), yes: Yes = False) -> None:
-    """Take Pagefile out of a coding agent's settings of a project; what was remembered stays in the database.
+    """Remove Pagefile from a coding agent's settings in a project; the recorded memory stays in the database.
 
     Examples:
         pagefile unwrap claude

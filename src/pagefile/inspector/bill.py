@@ -111,7 +111,7 @@ def _chart(data: Calls, reader: Reader) -> Element:
         without = _known(cost.tokens_without, reader)
         label = say("chart.point", n=index + 1, tokens=number(cost.tokens), without=without)
         place = reader.asked.to(urls.CALL, call_id=cost.call_id)
-        return Point(cost.tokens, cost.tokens_without, place, label)
+        return Point(cost.tokens, cost.tokens_without, place, label, str(index + 1))
 
     points = [point(index, cost) for index, cost in enumerate(data.costs)]
     known = [(cost.tokens, cost.tokens_without) for cost in data.costs if cost.tokens_without is not None]

@@ -9,6 +9,8 @@ _WIDTH, _HEIGHT = 960, 260
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 8, 12, 28
 #: Marks on the vertical axis, above zero.
 _MARKS = 4
+#: Names below the horizontal axis, at most.
+_TICKS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,8 @@ class Point:
     without: int | None
     href: str
     label: str
+    #: What is written below it, if there is room.
+    tick: str = ""
 
 
 class _Scale:
@@ -86,6 +90,16 @@ class _Scale:
     def mark(self, value: int) -> Element:
         y = f"{self.y(value) + 4:.1f}"
         return el("text", short(value), x=_LEFT - 8, y=y, class_="axis", text_anchor="end")
+
+    def tick(self, index: int, text: str) -> Element:
+        return el(
+            "text",
+            text,
+            x=f"{self.x(index):.1f}",
+            y=_HEIGHT - _BOTTOM + 18,
+            class_="axis",
+            text_anchor="middle",
+        )
 
     def column(self, index: int, point: Point) -> Element:
         """A point's cost, with an area to touch that is as high as the chart."""
@@ -112,6 +126,7 @@ def costs(points: Sequence[Point], budget: int, label: str) -> Element:
     drawn: list[Content] = [
         [scale.line(mark, "grid") for mark in marks],
         [scale.mark(mark) for mark in marks],
+        [scale.tick(index, points[index].tick) for index in _ticked(points)],
         scale.line(budget, "budget") if budget else None,
         el("polyline", points=" ".join(f"{x},{y}" for x, y in line), class_="without") if line else None,
         [scale.column(index, point) for index, point in enumerate(points)],
@@ -119,6 +134,12 @@ def costs(points: Sequence[Point], budget: int, label: str) -> Element:
     ]
     size = f"0 0 {_WIDTH} {_HEIGHT}"
     return el("svg", drawn, viewBox=size, role="group", aria_label=label, class_="chart")
+
+
+def _ticked(points: Sequence[Point]) -> Sequence[int]:
+    """Which points are named: about as many as fit, evenly spaced."""
+    every = -(-len(points) // _TICKS) or 1
+    return range((every - 1) // 2, len(points), every)
 
 
 def short(value: int) -> str:

@@ -92,7 +92,7 @@ def _usage(data: Usage, reader: Reader) -> Element:
             "usage.point", day=day.day.isoformat(), calls=number(day.calls), tokens=number(day.tokens)
         )
         place = reader.asked.here(urls.SEARCH, since=day.day, until=day.day)
-        return Point(day.tokens, None, place, label)
+        return Point(day.tokens, None, place, label, f"{day.day:%m-%d}")
 
     columns = {
         "usage.day": "row when",

@@ -30,9 +30,9 @@ class Sources:
     facts: Mapping[str, Fact] = field(default_factory=dict[str, Fact])
 
 
-async def sources_of(memory: Memory, scope: Scope, receipt: Receipt) -> Sources:
-    """Look up what a receipt names, as far as its table is shown."""
-    found = receipt.verdicts[:LOOKED_UP]
+async def sources_of(memory: Memory, scope: Scope, *receipts: Receipt) -> Sources:
+    """Look up what receipts name, as far as their tables are shown."""
+    found = [one for receipt in receipts for one in receipt.verdicts[:LOOKED_UP]]
     ids = {_turn_id(one) for one in found if one.block in _OF_TURNS}
     turns = await turns_by_id(memory, sorted(ids), user_id=scope.user, tenant=scope.tenant)
     facts: dict[str, Fact] = {}

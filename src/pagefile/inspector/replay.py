@@ -1,7 +1,7 @@
 """Compare and replay: a recorded call under other settings, side by side with the original."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pagefile.engine import Memory
 from pagefile.engine.replay import Replay, change_of, checked_from_afar
@@ -11,6 +11,7 @@ from pagefile.inspector import ui, urls
 from pagefile.inspector.bill import bill_bar, called, crumbs_of, inexact, left_out, question
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.page_request import PageRequest, Reader
+from pagefile.inspector.prompt import Sources, candidate, sources_of
 from pagefile.records import SNAPSHOT_KEY, JsonValue, WindowRecord
 from pagefile.window.comparison import CandidateChange, DiffLine, bill
 
@@ -44,6 +45,7 @@ class Compared:
     replay: Replay | None
     #: Why there is no replay.
     refused: str | None
+    sources: Sources = field(default_factory=Sources)
 
 
 async def gather(memory: Memory, asked: PageRequest) -> Compared:
@@ -62,7 +64,8 @@ async def gather(memory: Memory, asked: PageRequest) -> Compared:
         replay = await chat.replay(call.id, **checked_from_afar(values))
     except (SettingsError, BudgetError) as error:
         return Compared(call, recorded, changes, None, str(error))
-    return Compared(call, recorded, changes, replay, None)
+    sources = await sources_of(memory, chat.scope, replay.after.receipt, replay.before.receipt)
+    return Compared(call, recorded, changes, replay, None, sources)
 
 
 def _value_text(value: JsonValue) -> str:
@@ -82,7 +85,7 @@ def show(data: Compared, reader: Reader) -> ui.View:
     if data.refused is not None:
         outcome: Content = ui.notice(data.refused, "bad")
     elif data.replay is not None:
-        outcome = _comparison(data.replay, reader)
+        outcome = _comparison(data.replay, data.sources, reader)
     else:
         outcome = ui.soft(say("replay.hint"))
     above = reader.asked.to(urls.CALL, call_id=call.id), say("bill.heading")
@@ -108,7 +111,7 @@ def _form(data: Compared, reader: Reader) -> Element:
     return ui.asking_form(reader, "replay.change", fields, button=buttons, call_id=data.call.id)
 
 
-def _comparison(replay: Replay, reader: Reader) -> list[Content]:
+def _comparison(replay: Replay, sources: Sources, reader: Reader) -> list[Content]:
     say, compared = reader.say, replay.comparison
     tokens = {"replay.before": compared.tokens_before, "replay.after": compared.tokens_after}
     difference = {"replay.difference": reader.signed(compared.difference)}
@@ -124,7 +127,7 @@ def _comparison(replay: Replay, reader: Reader) -> list[Content]:
         for one in compared.blocks
     ]
     blocks = ui.table(reader, say("replay.windows"), columns, rows, class_="bill")
-    candidates = ui.card(say("replay.candidates"), _candidates(compared.changed, reader))
+    candidates = ui.card(say("replay.candidates"), _candidates(compared.changed, sources, reader))
     lines = [_line(line, reader) for line in compared.diff]
     diff = ui.scrolling(lines, say("replay.diff"), class_="diff")
     return [
@@ -137,14 +140,15 @@ def _comparison(replay: Replay, reader: Reader) -> list[Content]:
     ]
 
 
-def _candidates(changes: tuple[CandidateChange, ...], reader: Reader) -> Element:
+def _candidates(changes: tuple[CandidateChange, ...], sources: Sources, reader: Reader) -> Element:
     about = {"bill.block": "when", "verdict.candidate": "row clip", "replay.what": ""}
     columns = {**about, **ui.numbers("replay.difference"), "verdict.reason": "reason"}
 
     def row(one: CandidateChange) -> tuple[ui.Value, ...]:
         kind = ui.badge(reader.say(f"change.{one.change}"), _KINDS[one.change])
         reason = reader.reason(one.after.reason) if one.after else reader.say("replay.not_offered")
-        return ui.key_of(one.block, reader), el("code", one.id), kind, reader.signed(one.difference), reason
+        name = candidate(one.verdict, sources, reader)
+        return ui.key_of(one.block, reader), name, kind, reader.signed(one.difference), reason
 
     rows = [row(one) for one in changes[:_CHANGES_SHOWN]]
     made = ui.table(reader, reader.say("replay.candidates"), columns, rows, class_="verdicts")

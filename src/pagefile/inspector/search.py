@@ -112,7 +112,9 @@ def _hit(one: FoundTurn, words: Sequence[str], reader: Reader) -> Element:
 def _said(turn: Turn, words: Sequence[str]) -> str:
     """The side of a turn in which most of the words are."""
     sides = [turn.text, *(f"{step.tool}: {step.result}" for step in turn.steps)]
-    return max(sides, key=lambda side: sum(word.lower() in side.lower() for word in words))
+    side = max(sides, key=lambda side: sum(word.lower() in side.lower() for word in words))
+    # A snippet has few lines: what is indented over many, such as JSON, would hide its match.
+    return side if side is turn.text else " ".join(side.split())
 
 
 def marked(text: str, words: Sequence[str]) -> list[Content]:
@@ -166,5 +168,6 @@ def note_form(reader: Reader, note: Note | None, subject: str, subject_id: str) 
     made = ui.form(reader, place, *inside, class_="stacked-form", subject=subject, id=subject_id)
     opened = note is not None
     return ui.card(
-        reader.say("note.title"), el("details", el("summary", reader.say("note.open")), made, open=opened)
+        reader.say("note.title"),
+        el("details", el("summary", reader.say("note.open" if opened else "note.add")), made, open=opened),
     )

@@ -95,9 +95,15 @@ def _calling(data: Start, reader: Reader) -> Element:
     docs = el("a", say("start.docs"), href="/docs"), " · ", el("a", "OpenAPI", href="/openapi.json")
     others = {"start.health": "/healthz", "start.metrics": "/metrics"}
     links = [el("li", docs), *(el("li", el("a", say(key), href=href)) for key, href in others.items())]
-    runs = el("p", say("start.service", version=data.version))
-    curl = el("pre", say("start.curl").replace("$base", data.base), tabindex="0")
-    return ui.card(say("start.calling"), runs, curl, el("ul", links))
+    made = [
+        (
+            el("h3", say(f"start.{way}")),
+            el("pre", say(f"start.{way}.how").replace("$base", data.base), tabindex="0"),
+        )
+        for way in ("gateway", "mcp", "python", "http")
+    ]
+    runs = ui.soft(say("start.service", version=data.version))
+    return ui.card(say("start.calling"), *made, el("ul", links), runs)
 
 
 def sign_in(reader: Reader, *, onward: str, failed: bool = False) -> ui.View:

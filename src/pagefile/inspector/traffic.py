@@ -14,6 +14,8 @@ _KEPT, _SHOWN = 1_000, 100
 #: How often the page loads itself again, in seconds.
 _REFRESH_S = 3
 _FAILED = 400
+#: How the gateway is started and used.
+_HOW = "pagefile gateway --openai-url https://api.openai.com/v1 --user me\nexport OPENAI_BASE_URL={base}/v1"
 #: The most characters of a conversation's id: those that the gateway made up say little.
 _NAME = 16
 
@@ -66,19 +68,22 @@ class Shown:
     served: bool
     currency: str
     requests: tuple[GatewayRequest, ...]
+    #: The address of this service.
+    base: str
 
 
-def gather(traffic: Traffic | None, tenant: str | None, user: str | None) -> Shown:
+def gather(traffic: Traffic | None, tenant: str | None, user: str | None, base: str) -> Shown:
     if traffic is None:
-        return Shown(False, "", ())
-    return Shown(True, traffic.currency, tuple(traffic.of(tenant, user)))
+        return Shown(False, "", (), base)
+    return Shown(True, traffic.currency, tuple(traffic.of(tenant, user)), base)
 
 
 def show(data: Shown, reader: Reader) -> ui.View:
     say, paused = reader.say, reader.asked.flag("paused")
     title = say("nav.gateway")
     if not data.served:
-        return ui.View(title, ui.empty(say("traffic.not_served"), el("code", "pagefile gateway")))
+        how = el("pre", _HOW.format(base=data.base), tabindex="0")
+        return ui.View(title, ui.card(say("traffic.not_served"), ui.soft(say("traffic.how")), how))
     other = reader.asked.here(reader.path, **{**reader.asked.query, "paused": None if paused else "yes"})
     switch = el("a", say("traffic.resume" if paused else "traffic.pause"), href=other)
     body: list[Content] = [_figures(data, reader)]

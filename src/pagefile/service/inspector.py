@@ -144,8 +144,12 @@ async def base(request: Request, named: NamedOf) -> Response:
 
 async def _start(request: Request, asked: PageRequest) -> start.Start:
     filled: start.Filling = request.app.state.filling
-    memory, base = open_memory(request.app), str(request.base_url).rstrip("/")
-    return await start.gather(memory, asked, version=VERSION, base=base, demo=filled.state)
+    memory = open_memory(request.app)
+    return await start.gather(memory, asked, version=VERSION, base=_base(request), demo=filled.state)
+
+
+def _base(request: Request) -> str:
+    return str(request.base_url).rstrip("/")
 
 
 async def _metrics(request: Request, asked: PageRequest) -> metrics.Metrics:
@@ -157,7 +161,8 @@ async def _metrics(request: Request, asked: PageRequest) -> metrics.Metrics:
 async def _traffic(request: Request, asked: PageRequest) -> traffic.Shown:
     upstreams, principal = request.app.state.upstreams, principal_of(request)
     whose = principal.tenant or asked.tenant, principal.user or asked.user_id
-    return traffic.gather(None if upstreams is None else upstreams.observer.traffic, *whose)
+    shown = None if upstreams is None else upstreams.observer.traffic
+    return traffic.gather(shown, *whose, _base(request))
 
 
 async def _settings(request: Request, _: PageRequest) -> configuration.Configuration:

@@ -54,8 +54,13 @@ class CandidateChange:
     after: Verdict | None
 
     @property
+    def verdict(self) -> Verdict:
+        """What the later receipt says of it, or the earlier one."""
+        return cast("Verdict", self.after or self.before)
+
+    @property
     def block(self) -> Block:
-        return cast("Verdict", self.after or self.before).block
+        return self.verdict.block
 
     @property
     def difference(self) -> int:
