@@ -85,7 +85,7 @@ READERS: dict[str, str] = {
     "stores/encoding.py::text_steps": OWN,
     "stores/encoding.py::moment": STREAMS,
     "stores/milvus/schema.py::model_of": OWN,
-    "compat/agent_memory.py::_time": VENDORS,
+    "compat/agent_long_term.py::_time": VENDORS,
     "compat/mem0.py::_passes": VENDORS,
     "compat/memory_stores.py::_in_time": VENDORS,
     "service/compat.py::_read": VENDORS,
