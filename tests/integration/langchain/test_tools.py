@@ -75,7 +75,7 @@ async def test_nobody_reaches_anothers_memory(memory):
     )
     agent = create_agent(model, [], middleware=[PagefileMiddleware(memory)])
     out = await agent.ainvoke(ask("What is the secret?"), thread("b", "eve"))
-    assert all("4711" not in text and "keeps" not in text for text in results(out))
+    assert [] == [text for text in results(out) if "the secret is" in text or "keeps a secret" in text]
     assert ["archive not found", "nothing found", "nothing found"] == [
         text[1:].partition("]")[0] for text in results(out)
     ]
