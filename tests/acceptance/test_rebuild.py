@@ -5,7 +5,9 @@ import logging
 import pytest
 
 from pagefile import Memory, ModelUnavailableError, Settings, SettingsError
+from pagefile.models.embedders import LangChainEmbedder
 from pagefile.testing import HashingEmbedder
+from tests.waiting import until
 
 from .cli_calling import pagefile
 from .films import CHAT, FILMS, Moody, indexed, vectors
@@ -48,6 +50,30 @@ async def test_another_embedder_is_found_out_and_explained(place, caplog):
         assert NEW in told
         assert "pagefile rebuild" in told
     assert len([record for record in caplog.records if "pagefile rebuild" in record.getMessage()]) == 1
+
+
+class WrongAtFirst:
+    """An endpoint whose first answer has vectors of another length."""
+
+    def __init__(self):
+        self.lengths = [65]
+
+    async def aembed_documents(self, texts):
+        length = self.lengths.pop() if self.lengths else 64
+        return (await HashingEmbedder(length).embed(texts)).tolist()
+
+
+async def test_one_wrong_answer_does_not_decide_the_dimension(place):
+    """A process whose first answer was of another length finds by meaning again once answers are right."""
+    async with Memory.open(place, embedder=LangChainEmbedder(WrongAtFirst(), name="hashing")) as memory:
+        (hit, *_) = await memory.recall("科幻电影", user_id="u")
+        assert hit.parts["similarity"] == 0
+
+        async def found_by_meaning():
+            (hit, *_) = await memory.recall("科幻电影", user_id="u")
+            return hit.parts["similarity"] > 0
+
+        await until(found_by_meaning)
 
 
 async def test_a_rebuild_makes_vectors_again_and_removes_the_old(place):

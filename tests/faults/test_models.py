@@ -39,10 +39,6 @@ def place(tmp_path_factory):
             yield service, endpoint
 
 
-@pytest.mark.xfail(
-    reason="open: since background work has a process of its own, the answering one goes on by words after an outage of the embedder",
-    strict=False,
-)
 def test_every_mood_in_turn_and_then_well_again(place, stopwatch):
     """Recording, windows and recall answer throughout; afterwards every turn has its vector and its fact, once."""
     service, endpoint = place

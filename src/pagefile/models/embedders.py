@@ -36,7 +36,18 @@ class _Batching(Embedder):
         """A row of unit length for each text."""
 
 
-class OpenAIEmbedder(_Batching):
+class _Remote(_Batching):
+    """Somebody else's model, whose first answer tells the dimension unless it was given."""
+
+    def __init__(self, name: str, dimension: int, batch: int) -> None:
+        self.name, self.batch = name, batch
+        self.dimension = self._given_dimension = dimension
+
+    def relearn(self) -> None:
+        self.dimension = self._given_dimension
+
+
+class OpenAIEmbedder(_Remote):
     """A model reached through the `openai` client; `base_url` may be any compatible server.
 
     `dimension` requests vectors of that length; without it the model's default applies, which is known from
@@ -55,9 +66,7 @@ class OpenAIEmbedder(_Batching):
         dimension: int | None = None,
         batch: int = 64,
     ) -> None:
-        self.name = model
-        self.dimension = dimension or 0
-        self.batch = batch
+        super().__init__(model, dimension or 0, batch)
         self._asked = {"dimensions": dimension} if dimension else {}
         who, what = f"The embedder {model!r}", "An embedder behind an endpoint"
         self._endpoint = Endpoint(who, what, base_url, api_key, timeout_s, retries=2)
@@ -79,14 +88,12 @@ class Embeddings(Protocol):
     def aembed_documents(self, texts: list[str], /) -> Awaitable[list[list[float]]]: ...
 
 
-class LangChainEmbedder(_Batching):
+class LangChainEmbedder(_Remote):
     """Uses a LangChain `Embeddings` object. Vectors made under different names are never compared."""
 
     def __init__(self, embeddings: Embeddings, *, name: str, dimension: int = 0, batch: int = 32) -> None:
+        super().__init__(name, dimension, batch)
         self._embeddings = embeddings
-        self.name = name
-        self.dimension = dimension
-        self.batch = batch
 
     async def _rows(self, texts: list[str]) -> Vector:
         with foreign(f"The embedder {self.name!r} failed"):

@@ -141,6 +141,9 @@ class Embedder(ABC):
         """Load what must be loaded and determine the dimension; raises `ModelUnavailableError` if that fails."""
         await self.embed(["ready"])
 
+    def relearn(self) -> None:
+        """Forget a dimension that was only taken from an answer: that answer may have been wrong."""
+
     async def close(self) -> None:
         """Release all resources; idempotent."""
 

@@ -167,7 +167,10 @@ class TurnVectors(Derived):
         here = f"episodes:{self.index.name}:"
         elsewhere = [tier for tier in tiers if tier.startswith("episodes:") and not tier.startswith(here)]
         if (others or elsewhere) and not own and not beside:
-            raise OtherModelError(self._explained(others, elsewhere))
+            explained = self._explained(others, elsewhere)
+            # One wrong answer may have told the dimension: the next attempt asks again.
+            self.embedder.relearn()
+            raise OtherModelError(explained)
         if self.index.apart:
             await self.erasures.begin(self.index.name)
         await self.index.prepare(self.embedder.model)
