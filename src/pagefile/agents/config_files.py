@@ -146,6 +146,9 @@ def without_entry(settings: Mapping[str, Any], place: tuple[str, ...]) -> dict[s
     if below is None:
         return rest if not inner else dict(settings)
     left = without_entry(below, tuple(inner))
+    if left == below:
+        # An empty object of the user's own stays.
+        return dict(settings)
     return {key: left if key == name else value for key, value in settings.items()} if left else rest
 
 
@@ -215,6 +218,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _remove_empty_folders(folder: Path, root: Path) -> None:
-    while root in folder.parents and not any(folder.iterdir()):
-        folder.rmdir()
+    while root in folder.parents and not (folder.is_dir() and any(folder.iterdir())):
+        if folder.is_dir():
+            folder.rmdir()
         folder = folder.parent

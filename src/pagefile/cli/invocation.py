@@ -193,9 +193,23 @@ def database_url(cli: Invocation) -> str:
     """The database that clients are given: the one that is set, else one in the user's home, wherever they are started."""
     found = cli.loaded(patient=False)
     if found.origins["url"] == DEFAULT:
-        folder = Path.home() / ".pagefile"
-        folder.mkdir(exist_ok=True)
-        return str(folder / "pagefile.db")
+        return str(_home_folder() / "pagefile.db")
     url = found.settings.url
     prefix = "sqlite:///"
     return str(Path(url.removeprefix(prefix)).resolve()) if url.startswith(prefix) else url
+
+
+def _home_folder() -> Path:
+    return Path.home() / ".pagefile"
+
+
+def make_home_folder(database: str) -> None:
+    """Make the folder of that database, where it is in the user's home: a client will start a server that opens it."""
+    if Path(database).parent == _home_folder():
+        _home_folder().mkdir(exist_ok=True)
+
+
+def remove_home_folder() -> None:
+    """Remove the folder if it holds nothing: no memory was ever opened."""
+    if _home_folder().is_dir() and not any(_home_folder().iterdir()):
+        _home_folder().rmdir()

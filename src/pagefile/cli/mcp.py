@@ -9,7 +9,15 @@ from typer import Argument, BadParameter, Option
 
 from pagefile.agents.mcp_clients import CLIENTS, ClientName, server_command
 from pagefile.cli.commands import Group
-from pagefile.cli.invocation import Invocation, command, confirm, database_url, group
+from pagefile.cli.invocation import (
+    Invocation,
+    command,
+    confirm,
+    database_url,
+    group,
+    make_home_folder,
+    remove_home_folder,
+)
 from pagefile.cli.options import Yes, in_conversation, of_user
 from pagefile.cli.output import say
 from pagefile.integrations.projects import project_user
@@ -149,6 +157,7 @@ def install(cli: Invocation, client: _Client, *, project: _Project = None, yes: 
     if not yes:
         confirm(f"change {path}", otherwise="nothing was changed")
     change.make()
+    make_home_folder(database)
     back = shlex.join(["pagefile", "mcp", "uninstall", client, *_in(project)])
     say(f"\nDone. Start {known.title} again. `{back}` takes it back.")
 
@@ -169,6 +178,7 @@ def uninstall(cli: Invocation, client: _Client, *, project: _Project = None, yes
     if not yes:
         confirm(f"change {change.path}", otherwise="nothing was changed")
     change.take_back(Path.home() if project is None else project)
+    remove_home_folder()
     say("\nDone.")
 
 

@@ -17,7 +17,7 @@ from pagefile.agents.coding_agents import (
     wrapped,
 )
 from pagefile.agents.config_files import Change
-from pagefile.cli.invocation import Invocation, command, confirm, database_url
+from pagefile.cli.invocation import Invocation, command, confirm, database_url, make_home_folder
 from pagefile.cli.options import Yes
 from pagefile.cli.output import say
 
@@ -97,6 +97,7 @@ def _write_plugin(cli: Invocation, agent: AgentName, folder: Path, texts: Mappin
     for name, text in texts.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
+    make_home_folder(database_url(cli))
     say(f"Done. Start `pagefile serve --db {database_url(cli)}`, then `claude --plugin-dir {folder}`.")
 
 

@@ -31,6 +31,8 @@ def script(request):
         shown = json.dumps(said, ensure_ascii=False)
         return [{"type": "text", "text": "A placeholder came." if "archived" in shown else "All of it came."}]
     text = "\n".join(block.get("text", "") for block in said)
+    if "followed by a <summary> block" in text:
+        return [{"type": "text", "text": "<summary>They spoke about the project.</summary>"}]
     if "seq" in text:
         call = {"command": "seq 1 6000", "description": "Count"}
         return [
@@ -98,28 +100,31 @@ def ran(folder, url, *arguments, **more):
     return (done.stdout + done.stderr).strip()
 
 
-RUNS = (
-    "Remember for this project: the test database listens on port 5544.",
-    "Please run seq 1 6000.",
-    "Which port does the test database listen on?",
-)
+SAID = "Remember for this project: the test database listens on port 5544."
+LONG = "Please run seq 1 6000."
+ASKED = "Which port does the test database listen on?"
 
 
 def recorded():
+    """What is typed and printed: two runs, a compaction, another project, and after `unwrap`."""
     with (
         MessagesStub(script) as stub,
         tempfile.TemporaryDirectory() as data,
         listening(Settings(url=f"sqlite:///{data}/memory.db")) as url,
-        wrapped_project(url) as folder,
+        wrapped_project(url) as shop,
+        wrapped_project(url) as other,
     ):
-        for prompt in RUNS:
-            yield f'❯ claude -p "{prompt}"\n{said_to(folder, stub, prompt)}\n'
-        subprocess.run(
-            [sys.executable, "-m", "pagefile", "unwrap", "claude", "--project", str(folder), "--yes"],
-            check=True,
-            capture_output=True,
-        )
-        yield f'❯ pagefile unwrap claude\n❯ claude -p "{RUNS[-1]}"\n{said_to(folder, stub, RUNS[-1])}\n'
+        for prompt in (SAID, LONG, ASKED):
+            yield f'❯ claude -p "{prompt}"\n{said_to(shop, stub, prompt)}\n'
+        ran(shop, stub.url, "-c", "-p", "/compact")
+        again = ran(shop, stub.url, "-c", "-p", ASKED)
+        assert "5544" not in json.dumps(stub.requests[-1]["messages"][0]), "the history was not compacted"
+        yield f'❯ claude -c -p /compact\n❯ claude -c -p "{ASKED}"\n{again}\n'
+        yield f'❯ cd ../other && claude -p "{ASKED}"\n{said_to(other, stub, ASKED)}\n'
+        unwrap = [sys.executable, "-m", "pagefile", "unwrap", "claude", "--project", str(shop), "--yes"]
+        subprocess.run(unwrap, check=True, capture_output=True)
+        assert [shop / "home"] == [*shop.iterdir()], "unwrap left a trace"
+        yield f'❯ pagefile unwrap claude\n❯ claude -p "{ASKED}"\n{said_to(shop, stub, ASKED)}\n'
 
 
 if __name__ == "__main__":
