@@ -4,6 +4,7 @@ import ast
 import io
 import json
 import socket
+import subprocess
 import sys
 import time
 from contextlib import suppress
@@ -128,10 +129,39 @@ def test_a_service_that_never_answers_costs_the_deadline_and_no_more():
     assert took < DEADLINE_S + 3 * idle + 0.5
 
 
+def test_an_agent_that_leaves_the_input_open_waits_for_the_deadline_and_no_more():
+    asked = [sys.executable, "-I", "-S", str(SCRIPT), "http://127.0.0.1:9", "claude", "/srv/shop"]
+    began = time.monotonic()
+    with subprocess.Popen(asked, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as hook:
+        assert 0 == hook.wait(timeout=20)
+        took = time.monotonic() - began
+        assert b"" == hook.stdout.read()
+    _, idle = run_hook("http://127.0.0.1:9", prompt("Hello"), deadline=None)
+    assert took < DEADLINE_S + 3 * idle + 0.5
+
+
+def test_a_name_that_takes_long_to_look_up_costs_the_deadline_and_no_more(monkeypatch):
+    """A lookup has no timeout of its own."""
+    called = []
+
+    def slow(*_given, **_named):
+        called.append(1)
+        time.sleep(3)
+        raise OSError
+
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+    asked = json.dumps({"session_id": "s2", **prompt("Hello")}).encode()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(asked)))
+    began = time.monotonic()
+    main(["http://memory.example:8780", "claude", "/srv/shop"])
+    assert [1] == called
+    assert time.monotonic() - began < DEADLINE_S + 1
+
+
 def test_the_script_imports_nothing_of_ours_and_nothing_slow():
     tree = ast.parse(SCRIPT.read_text(encoding="utf-8"))
     names = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
-    assert {"json", "os", "socket", "sys", "time"} == names
+    assert {"json", "os", "socket", "sys", "threading", "time"} == names
     assert not [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     assert names <= set(sys.stdlib_module_names)
 
