@@ -18,6 +18,41 @@ BEFORE = {
 }
 
 
+PLATFORMS = ["linux", "darwin", "win32"]
+#: Where each client's documentation says that its list of servers is, and what an entry has to say.
+DOCUMENTED = {
+    "claude-code": (".claude.json", ".claude.json", ".claude.json", "mcpServers", {}),
+    "claude-desktop": (
+        ".config/Claude/claude_desktop_config.json",
+        "Library/Application Support/Claude/claude_desktop_config.json",
+        "AppData/Roaming/Claude/claude_desktop_config.json",
+        "mcpServers",
+        {},
+    ),
+    "cursor": (".cursor/mcp.json", ".cursor/mcp.json", ".cursor/mcp.json", "mcpServers", {}),
+    "vscode": (
+        ".config/Code/User/mcp.json",
+        "Library/Application Support/Code/User/mcp.json",
+        "AppData/Roaming/Code/User/mcp.json",
+        "servers",
+        {"type": "stdio"},
+    ),
+    "codex": (".codex/config.toml", ".codex/config.toml", ".codex/config.toml", "mcp_servers", {}),
+}
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("client", sorted(CLIENTS))
+def test_an_entry_has_its_documented_place_and_shape(tmp_path, monkeypatch, client, platform):
+    *paths, key, more = DOCUMENTED[client]
+    monkeypatch.setattr("sys.platform", platform)
+    path = CLIENTS[client].path(tmp_path, None)
+    monkeypatch.undo()
+    assert tmp_path / paths[PLATFORMS.index(platform)] == path
+    CLIENTS[client].installed(path, COMMAND).make()
+    assert {key: {"pagefile": {**more, "command": COMMAND[0], "args": COMMAND[1:]}}} == read(path)
+
+
 def read(path):
     return (json if path.suffix == ".json" else tomllib).loads(path.read_text(encoding="utf-8"))
 

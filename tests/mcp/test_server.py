@@ -222,6 +222,25 @@ async def test_a_call_reports_its_progress(memory):
     assert [(0, 1), (1, 1)] == seen
 
 
+async def test_a_cancelled_call_is_given_up_and_the_session_goes_on(memory, monkeypatch):
+    """A client that no longer waits costs no work: the call ends where it was."""
+    given_up = anyio.Event()
+
+    async def slow(*_given, **_named):
+        try:
+            await anyio.sleep_forever()
+        finally:
+            given_up.set()
+
+    async with connected(memory) as client:
+        with monkeypatch.context() as patched, anyio.move_on_after(0.1):
+            patched.setattr(Caller, "call", slow)
+            await client.call_tool("recall", {"query": "x"})
+        with anyio.fail_after(5):
+            await given_up.wait()
+            assert not (await client.call_tool("facts", {})).is_error
+
+
 async def test_a_tool_that_is_not_there_is_a_protocol_error(memory):
     async with connected(memory) as client:
         with pytest.raises(MCPError, match="recall"):
