@@ -152,6 +152,9 @@ def from_zep(data: object) -> Brought:
 def _zep_answer(answer: Mapping[str, Any]) -> Brought:
     thread, user = (text(answer.get(name)) for name in ("thread_id", "user_id"))
     thread = thread or text(answer.get("session_id"))
+    if thread is None and (began := text(answer.get("thread_created_at"))):
+        # The answer with a thread's messages does not name the thread.
+        thread = f"zep:{began}"
     messages = (_zep_message(mapping(one)) for one in items(answer.get("messages")))
     facts = [*items(answer.get("edges")), *items(answer.get("facts"))]
     return brought_of(messages, thread, user) + facts_brought([_zep_fact(one, user) for one in facts])

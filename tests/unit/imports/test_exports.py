@@ -162,7 +162,7 @@ def test_zep_and_graphiti():
     assert ["Mira is allergic to walnuts."] == [fact.text for fact in brought("graphiti.json", "zep").facts]
     thread = brought("zep-thread.json", "zep")
     assert [("My figs are ripe.", "Make jam.")] == said(thread)
-    assert "mira" == thread.turns[0].user_id
+    assert ("mira", "zep:2026-05-02T08:00:00Z") == (thread.turns[0].user_id, thread.turns[0].conversation_id)
 
 
 def test_a_list_of_zeps_messages(tmp_path):
