@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -42,6 +42,8 @@ Json = dict[str, Any]
 _PAGEFILE = [sys.executable, "-m", "pagefile", "mcp"]
 _OURS = {"load_tool_history", "search_tool_history"}
 _MAX_TOKENS = 400
+#: Of the server that is asked over HTTP.
+_PORT = 8797
 #: What servers say beside their answers.
 _SILENT = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - as long as the script
 _LINES = "".join(
@@ -164,8 +166,7 @@ async def _over_stdio(command: Sequence[str]) -> Json:
 
 
 async def _over_http(url: str) -> Json:
-    async with streamable_http_client(url) as streams, ClientSession(*streams[:2]) as session:
-        await session.initialize()
+    async with _http_session(url) as session:
         return await _python_client(session)
 
 
@@ -186,6 +187,8 @@ class Server:
     before: Sequence[tuple[str, Json]] = ()
     #: Whether it asks the client as well: sampling, elicitation, roots.
     asks: bool = False
+    #: Where it is asked over HTTP.
+    url: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -215,6 +218,7 @@ def _servers(folder: Path, data: Path, page: str) -> list[Server]:
         npm("filesystem", str(data), short=("list_directory", {"path": str(data)}), long=("read_text_file", {"path": str(rows)})),
         npm("memory", short=("search_nodes", {"query": "item 77"}), long=("read_graph", {}), before=[("create_entities", {"entities": entities})], environment={"MEMORY_FILE_PATH": str(data / "graph.json")}),
         npm("everything", short=("echo", {"message": "hello"}), asks=True),
+        npm("everything", "streamableHttp", short=("echo", {"message": "hello"}), asks=True, url=f"http://127.0.0.1:{_PORT}/mcp", environment={"PORT": str(_PORT)}),
         npm("sequential-thinking", short=("sequentialthinking", thought)),
         pypi("git", "--repository", str(repository), short=("git_status", {"repo_path": str(repository)}), long=("git_log", {"repo_path": str(repository), "max_count": 60})),
         pypi("fetch", "--ignore-robots-txt", "--allow-private-ips", short=("fetch", {"url": page, "max_length": 200}), long=("fetch", {"url": page, "max_length": 60_000})),
@@ -260,6 +264,13 @@ async def _rooted(_ctx: Any) -> types.ListRootsResult:
     )
 
 
+_CALLBACKS: Json = {
+    "sampling_callback": _sampled,
+    "elicitation_callback": _elicited,
+    "list_roots_callback": _rooted,
+}
+
+
 @asynccontextmanager
 async def _session(
     command: Sequence[str], environment: Mapping[str, str] | None = None
@@ -268,17 +279,40 @@ async def _session(
         command=command[0], args=[*command[1:]], env={**child_environment(), **(environment or {})}
     )
 
-    callbacks: Json = {
-        "sampling_callback": _sampled,
-        "elicitation_callback": _elicited,
-        "list_roots_callback": _rooted,
-    }
     async with (
         stdio_client(server, _SILENT) as streams,
-        ClientSession(*streams, **callbacks) as session,
+        ClientSession(*streams, **_CALLBACKS) as session,
     ):
         await session.initialize()
         yield session
+
+
+@asynccontextmanager
+async def _http_session(url: str) -> AsyncIterator[ClientSession]:
+    async with streamable_http_client(url) as streams, ClientSession(*streams[:2], **_CALLBACKS) as session:
+        await session.initialize()
+        yield session
+
+
+@asynccontextmanager
+async def _running(server: Server) -> AsyncIterator[None]:
+    """The process of a server that is asked over HTTP, from when it listens."""
+    environment = {**child_environment(), **server.environment}
+    async with await anyio.open_process(
+        server.command, stdout=_SILENT, stderr=_SILENT, env=environment
+    ) as process:
+        for _ in range(100):
+            try:
+                async with await anyio.connect_tcp("127.0.0.1", _PORT):
+                    break
+            except OSError:
+                await anyio.sleep(0.2)
+        yield
+        process.terminate()
+
+
+def _direct(server: Server) -> AbstractAsyncContextManager[ClientSession]:
+    return _http_session(server.url) if server.url else _session(server.command, server.environment)
 
 
 def _text(answer: Any) -> str:
@@ -287,6 +321,13 @@ def _text(answer: Any) -> str:
 
 async def _tried(server: Server, data: Path) -> str:
     """What was exchanged, in words; raises where the proxy changed what it should not."""
+    if server.url is None:
+        return await _compared(server, data)
+    async with _running(server):
+        return "over HTTP; " + await _compared(server, data)
+
+
+async def _compared(server: Server, data: Path) -> str:
     wrap = [
         *_PAGEFILE,
         "wrap",
@@ -294,10 +335,9 @@ async def _tried(server: Server, data: Path) -> str:
         str(data.with_suffix(".db")),
         "--max-tokens",
         str(_MAX_TOKENS),
-        "--",
-        *server.command,
+        *([server.url] if server.url else ["--", *server.command]),
     ]
-    async with _session(server.command, server.environment) as direct:
+    async with _direct(server) as direct:
         for name, arguments in server.before:
             await direct.call_tool(name, arguments)
         plain = [await _asked(direct, call) for call in (server.short, server.long)]

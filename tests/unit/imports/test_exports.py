@@ -9,8 +9,9 @@ from pathlib import Path
 import anyio
 import pytest
 
+from pagefile import Memory
 from pagefile.errors import TransferError
-from pagefile.integrations.imports import read_dump
+from pagefile.integrations.imports import read_dump, take_over
 from tests.acceptance.cli_calling import pagefile
 
 EXPORTS = Path(__file__).parents[2] / "fixtures" / "exports"
@@ -201,6 +202,15 @@ def test_importing_twice_changes_nothing(name, tmp_path):
     assert 0 == first.code, first.err
     assert 0 < first.json["turn"] + first.json["fact"] == again.json["known"]
     assert (0, 0, 0) == (again.json["turn"], again.json["fact"], again.json["rejected"])
+
+
+async def test_progress_is_told_up_to_the_last_turn():
+    """What the bar of `pagefile import` shows."""
+    told = []
+    async with Memory.open("memory://", embedder="none") as memory:
+        found = await read_dump(EXPORTS / "chatgpt.json", "chatgpt")
+        await take_over(memory, found, user_id="ada", progress=lambda *one: told.append(one))
+    assert [(done, 4) for done in (1, 2, 3, 4)] == list(dict.fromkeys(told))
 
 
 #: Where the files are in an archive as it comes, beside what is not a conversation.
