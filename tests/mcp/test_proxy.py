@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import anyio
 import mcp_types as types
@@ -247,3 +247,50 @@ def test_the_process_ends_with_its_client(tmp_path):
     asked = [sys.executable, "-m", "pagefile", "mcp", "wrap", "--db", str(tmp_path / "m.db"), "--", "cat"]
     done = subprocess.run(asked, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
     assert 0 == done.returncode
+
+
+BEGIN = '{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}}\n'
+
+
+SECOND = '{"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "rows"}}\n'
+
+
+def wrapping(tmp_path, *target, lines=(BEGIN, SECOND)):
+    """What the command answers to a client that waits for each answer, and what it says beside that."""
+    asked = [sys.executable, "-m", "pagefile", "mcp", "wrap", "--db", str(tmp_path / "m.db"), *target]
+    answers = []
+    with subprocess.Popen(asked, stdin=-1, stdout=-1, stderr=-1, text=True) as process:
+        with suppress(BrokenPipeError):
+            for line in lines:
+                process.stdin.write(line)
+                process.stdin.flush()
+                answers.append(process.stdout.readline())
+        with suppress(BrokenPipeError):
+            process.stdin.close()
+        process.wait(timeout=60)
+        return process.returncode, [json.loads(one) for one in answers if one], process.stderr.read()
+
+
+def test_a_command_that_is_not_there_is_said_in_one_line(tmp_path):
+    """A client shows what the server writes to standard error: a traceback says nothing to its user."""
+    code, _, said = wrapping(tmp_path, "--", "no-such-server", "--flag")
+    assert 0 != code
+    assert "error: There is no command 'no-such-server'" in said
+    assert "Traceback" not in said
+
+
+def test_a_server_that_cannot_be_reached_is_said_to_the_client(tmp_path):
+    code, answers, said = wrapping(tmp_path, "http://127.0.0.1:9/mcp")
+    assert 0 != code
+    assert [1, 2] == [one["id"] for one in answers]
+    assert all("http://127.0.0.1:9/mcp cannot be reached" in one["error"]["message"] for one in answers)
+    assert "error: The MCP server http://127.0.0.1:9/mcp cannot be reached" in said
+    assert "Traceback" not in said
+
+
+def test_a_server_that_ends_at_once_leaves_no_request_open(tmp_path):
+    """The client learns it from the answers, also to what it asks later."""
+    code, answers, said = wrapping(tmp_path, "--", "true")
+    assert (0, [1, 2]) == (code, [one["id"] for one in answers])
+    assert {"The MCP server behind Pagefile has ended."} == {one["error"]["message"] for one in answers}
+    assert "Traceback" not in said

@@ -39,6 +39,6 @@ def proxy_server(target: Sequence[str], headers: Mapping[str, str], whose: Whose
             names_conversation=conversation is None,
             over_http=is_url(target[0]),
         )
-        await wrap(proxy, server)
+        await wrap(proxy, server, " ".join(target))
 
     return wrapped

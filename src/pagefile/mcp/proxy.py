@@ -7,11 +7,12 @@ and calls of these.
 
 import json
 import logging
+import shutil
 import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import httpx2
@@ -24,7 +25,7 @@ from mcp.shared.message import ClientMessageMetadata, SessionMessage
 from pydantic import ValidationError
 
 from pagefile.edge.fail_open import FailOpen
-from pagefile.errors import SettingsError
+from pagefile.errors import PagefileError, SettingsError
 from pagefile.lru import Lru
 from pagefile.mcp.calling import Answered, Caller
 from pagefile.mcp.paging import Pager, without_output_schemas
@@ -41,6 +42,7 @@ _PENDING = 10_000
 #: The longest message of a server over HTTP, and how long it may be silent: a tool may take long.
 _MAX_EVENT_BYTES, _TIMEOUT_S = 64_000_000, 3600.0
 _CANCELLED = "notifications/cancelled"
+_ENDED = "The MCP server behind Pagefile has ended."
 _VERSION_HEADER = "mcp-protocol-version"
 
 Streams = AbstractAsyncContextManager[Any]
@@ -60,28 +62,39 @@ class Proxy:
     over_http: bool = False
     _calls: Lru[types.RequestId, types.JSONRPCRequest] = field(default_factory=lambda: Lru(_PENDING))
     _version: str | None = None
+    #: Why there is no server any more.
+    _gone: str | None = None
     #: Ours, unless the server has tools with the same names.
     _tools: frozenset[str] = frozenset(_OURS)
 
     async def run(self, client: Any, server: Any) -> None:
-        """Carry messages until either side closes."""
+        """Carry messages until the client closes. Where the server ends first, what it leaves open is answered, and what comes after."""
         (from_client, to_client), (from_server, to_server) = client, server
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._upwards, tasks, from_client, to_client, to_server)
             async with anyio.create_task_group() as changing:
                 await self._downwards(changing, from_server, to_client)
             # The server is gone, and what it said last was handed on.
-            await self._give_up(to_client)
-            tasks.cancel_scope.cancel()
+            await self._give_up(to_client, _ENDED)
 
-    async def _give_up(self, back: Any) -> None:
+    async def refuse(self, client: Any, why: str) -> None:
+        """Answer a client without a server until it closes: pages can still be loaded."""
+        from_client, to_client = client
+        await self._give_up(to_client, why)
+        async with anyio.create_task_group() as tasks:
+            await self._upwards(tasks, from_client, to_client, None)
+
+    async def _give_up(self, back: Any, why: str) -> None:
         """Answer what the server leaves open: a client may wait for ever."""
-        gone = types.ErrorData(
-            code=types.CONNECTION_CLOSED, message="The MCP server behind Pagefile has ended."
-        )
+        self._gone = why
         for call in list(self._calls):
-            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-                await back.send(SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=call, error=gone)))
+            await self._refused(call, back)
+        self._calls.clear()
+
+    async def _refused(self, call: types.RequestId, back: Any) -> None:
+        gone = types.ErrorData(code=types.CONNECTION_CLOSED, message=str(self._gone))
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await back.send(SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=call, error=gone)))
 
     async def _upwards(self, tasks: TaskGroup, received: Any, back: Any, onwards: Any) -> None:
         async for given in received:
@@ -93,6 +106,9 @@ class Proxy:
                 if self._is_ours(message):
                     tasks.start_soon(self._answer, message, back)
                     continue
+                if self._gone is not None:
+                    await self._refused(message.id, back)
+                    continue
                 if self.over_http and message.method == "server/discover":
                     # Without a handshake, each request has headers of its own: the client falls back to it.
                     unknown = types.ErrorData(code=types.METHOD_NOT_FOUND, message="Method not found")
@@ -103,9 +119,10 @@ class Proxy:
             elif isinstance(message, types.JSONRPCNotification) and message.method == _CANCELLED:
                 cancelled = (message.params or {}).get("requestId")
                 self._calls.pop(cancelled if isinstance(cancelled, str | int) else "", None)
-            # Where the server has ended, `_downwards` notices as well.
-            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-                await onwards.send(SessionMessage(message, self._headers()))
+            if self._gone is None:
+                # Where the server has ended, `_downwards` notices as well.
+                with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    await onwards.send(SessionMessage(message, self._headers()))
         # The client is gone: the server is stopped with the block.
         tasks.cancel_scope.cancel()
 
@@ -227,6 +244,10 @@ def upstream(
         return _over_http(target[0], headers)
     if headers:
         raise SettingsError("Headers are for a server behind a URL: a command gets its environment.")
+    if shutil.which(target[0], path=environment.get("PATH")) is None:
+        raise SettingsError(
+            f"There is no command {target[0]!r}: name one that this shell finds, or give its whole path."
+        )
     return stdio_client(
         StdioServerParameters(
             command=target[0], args=list(target[1:]), env=dict(environment), encoding_error_handler="replace"
@@ -245,12 +266,30 @@ async def _over_http(url: str, headers: Mapping[str, str]) -> AsyncGenerator[Any
         yield streams
 
 
-async def wrap(proxy: Proxy, server: Streams) -> None:
+async def wrap(proxy: Proxy, server: Streams, name: str) -> None:
     """Serve one client over standard input and output, with another server behind it."""
-    async with server as behind, stdio_server() as before:
+    failure: BaseException | None = None
+    async with stdio_server() as before:
         try:
-            await proxy.run(before, behind)
+            try:
+                async with server as behind:
+                    await proxy.run(before, behind)
+            except* (OSError, httpx2.HTTPError) as group:
+                failure = _first(group)
+            if failure is not None:
+                await proxy.refuse(before, f"The MCP server {name} cannot be reached: {failure}.")
         finally:
             # The transport writes until its stream is closed: the process would outlive its client.
             for stream in before:
                 await stream.aclose()
+    if failure is not None:
+        raise PagefileError(f"The MCP server {name} cannot be reached: {failure}.") from failure
+
+
+def _first(group: BaseException) -> BaseException:
+    """The error itself, out of groups of groups."""
+    return (
+        _first(cast("BaseExceptionGroup[BaseException]", group).exceptions[0])
+        if isinstance(group, BaseExceptionGroup)
+        else group
+    )
