@@ -1,6 +1,6 @@
 """`pagefile bench tools`: whether a model calls the right MCP tool, with the right arguments, and none where none is needed.
 
-The model is given what a client gives it: the server's instructions and tools, in the language of the request. Half of the requests
+The model is given what a client gives it: the server's instructions and tools, as they are listed where no language is set. Half of the requests
 ("kept") are never looked at when descriptions are changed. Answers are appended to a file under a digest of the descriptions, so that a
 run goes on where the last one ended, and earlier descriptions can be compared.
 """
@@ -25,7 +25,8 @@ from pagefile.window.wording import Language
 _HERE = Path(__file__).parent
 REQUESTS, ANSWERS = _HERE / "requests.toml", _HERE / "answers.jsonl"
 HALVES = ("tuned", "kept")
-LANGUAGES: tuple[Language, ...] = ("en", "zh")
+#: Of the tools: the server does not know its user's before anything is said.
+_LANGUAGE: Language = "en"
 _ANSWER_TOKENS, _DIGEST_CHARS, _SHOWN_CHARS = 160, 8, 400
 
 Json = dict[str, Any]
@@ -53,13 +54,7 @@ def run(
     """Make up to `most` of the requests that have no answer with these descriptions yet, and return all answers of the model."""
     mark, known = digest(), [one for one in read(path) if one.model == model]
     asked = {one.number for one in known if one.digest == mark}
-    waiting = [
-        (number, request)
-        # A language apart: a server keeps the beginning of its last prompt.
-        for language in LANGUAGES
-        for number, request in enumerate(requests(), 1)
-        if request["language"] == language and number not in asked
-    ]
+    waiting = [(number, request) for number, request in enumerate(requests(), 1) if number not in asked]
     for number, request in waiting[:most]:
         tool, arguments = _called(_answered(url, model, request))
         right, well = judged(request, tool, arguments)
@@ -96,19 +91,18 @@ def read(path: Path = ANSWERS) -> list[Choice]:
     return [Choice(**json.loads(line)) for line in lines]
 
 
-def offered(language: Language) -> tuple[str, list[Json]]:
+def offered() -> tuple[str, list[Json]]:
     """What a client gives its model: the server's instructions, and its tools as functions."""
     tools = [
         {"name": one.name, "description": one.description, "parameters": one.input_schema}
-        for one in listed(language)
+        for one in listed(_LANGUAGE)
     ]
     return INSTRUCTIONS, [{"type": "function", "function": tool} for tool in tools]
 
 
 def digest() -> str:
-    """Names the descriptions, in both languages."""
-    told = json.dumps([offered(language) for language in LANGUAGES])
-    return hashlib.sha256(told.encode()).hexdigest()[:_DIGEST_CHARS]
+    """Names the descriptions."""
+    return hashlib.sha256(json.dumps(offered()).encode()).hexdigest()[:_DIGEST_CHARS]
 
 
 def judged(request: Mapping[str, Any], tool: str | None, arguments: Mapping[str, Any]) -> tuple[bool, bool]:
@@ -116,7 +110,7 @@ def judged(request: Mapping[str, Any], tool: str | None, arguments: Mapping[str,
     right = tool in request["right"] if request["right"] else tool is None
     if not right or tool is None:
         return right, right
-    schema = next(one.input_schema for one in listed(request["language"]) if one.name == tool)
+    schema = next(one.input_schema for one in listed(_LANGUAGE) if one.name == tool)
     known = set(schema["required"]) <= set(arguments) <= set(schema["properties"])
     said = all(
         any(text in str(arguments.get(name, "")).casefold() for text in texts)
@@ -126,7 +120,7 @@ def judged(request: Mapping[str, Any], tool: str | None, arguments: Mapping[str,
 
 
 def _answered(url: str, model: str, request: Mapping[str, Any]) -> Json:
-    instructions, tools = offered(request["language"])
+    instructions, tools = offered()
     said = [*request.get("before", ()), {"role": "user", "content": request["text"]}]
     body = {
         "model": model,

@@ -55,7 +55,7 @@ def test_arguments_that_are_no_object_are_none(written):
 
 
 def test_a_run_goes_on_where_the_last_one_ended(tmp_path):
-    """The model gets the tools as the server lists them, in the language of the request; earlier descriptions stay in the file."""
+    """The model gets the tools as the server lists them; earlier descriptions stay in the file."""
     path = tmp_path / "answers.jsonl"
 
     def script(asked):
