@@ -26,7 +26,13 @@ def is_installed(module):
         return False
 
 
-collect_ignore = [file for file, module in NEEDED.items() if not is_installed(module)]
+#: A framework's contract, and its runs beyond it.
+collect_ignore = [
+    name
+    for file, module in NEEDED.items()
+    if not is_installed(module)
+    for name in (file, file.replace(".py", "_runs.py"))
+]
 # Those of the main lock are played by tests/docs.
 MAIN = {"test_langchain.py", "test_langgraph.py", "test_pydantic_ai.py", "test_claude.py"}
 if set(NEEDED) - MAIN <= set(collect_ignore):

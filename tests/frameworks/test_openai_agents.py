@@ -1,5 +1,6 @@
 """The adapters' contract with the OpenAI Agents SDK."""
 
+import itertools
 import json
 
 from agents import Agent, RunConfig, Runner, function_tool
@@ -8,6 +9,9 @@ from pydantic import BaseModel
 
 from pagefile.integrations.openai_agents import PagefileSession
 from pagefile.testing.contracts.adapters import AdapterContract, AdapterDriver, Give, Outcome, Use
+
+#: No two calls of a run have the same id.
+NUMBERS = itertools.count()
 
 
 class Trip(BaseModel):
@@ -27,14 +31,14 @@ class Scripted(ScriptedModel):
                 yield event.model_copy(update={"delta": word if not at else f" {word}"})
 
 
-def _model(player):
+def model_of(player):
     def answered(call):
         step = player.next(f"{call.system_instructions}\n{json.dumps(call.input, ensure_ascii=False)}")
         if isinstance(step, Give):
             return [assistant_message(json.dumps(step.value))]
         if not isinstance(step, Use):
             return [assistant_message(step.text)]
-        number = len(player.requests)
+        number = next(NUMBERS)
         said = [assistant_message(step.text)] if step.text else []
         return [
             *said,
@@ -65,7 +69,7 @@ class OpenAIAgents(AdapterDriver):
         tools = [function_tool(tool, needs_approval=tool.__name__ in task.approved) for tool in task.tools]
         output = Trip if task.structured else None
         agent = Agent(
-            "helper", instructions="Help.", model=_model(task.player), tools=tools, output_type=output
+            "helper", instructions="Help.", model=model_of(task.player), tools=tools, output_type=output
         )
         return self._session(task).equipped(agent)
 

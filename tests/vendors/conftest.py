@@ -7,6 +7,7 @@ NEEDED = {
     "test_claude_session_store.py": ("claude_agent_sdk",),
     "test_langchain_standard.py": ("langchain_tests", "langchain"),
     "test_langgraph_checkpointer.py": ("langgraph.checkpoint.conformance",),
+    "test_langgraph_store.py": ("langgraph.graph",),
     "test_openai_agents_session.py": ("agents",),
 }
 

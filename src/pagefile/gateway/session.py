@@ -70,6 +70,8 @@ class Call:
     raw: bytes
     body: Json
     mode: Mode = "on"
+    #: Whether a client without a history gets that of the log; not where it keeps one itself, which may be empty.
+    from_log: bool = True
     #: What was done with the request: a word for `x-pagefile-status`.
     status: str = "bypassed"
     place: Place | None = None
@@ -163,7 +165,13 @@ class Call:
         if adapter.is_stateful(body):
             return self._beside(talk, added)
         composition = Composition(
-            adapter, body, talk, window, added, redeemable=redeemable, from_log=place.from_log
+            adapter,
+            body,
+            talk,
+            window,
+            added,
+            redeemable=redeemable,
+            from_log=self.from_log and place.from_log,
         )
         self.offered = redeemable and bool(window.parts.guide)
         if self.offered:

@@ -105,6 +105,7 @@ class Door:
     Args:
         tools: whether the model can load archived results: only then do they leave a request.
         protocol: how messages are written: `CHAT` or `ITEMS`.
+        from_log: whether a framework without a history gets that of the log; False where the history is ours, and empty if emptied.
     """
 
     def __init__(
@@ -116,9 +117,10 @@ class Door:
         timeout_s: float = 5.0,
         tools: bool = True,
         protocol: Adapter = CHAT,
+        from_log: bool = True,
     ) -> None:
         self.edge = FailOpen(memory, integration, timeout_s=timeout_s)
-        self.memory, self.protocol = self.edge.memory, protocol
+        self.memory, self.protocol, self._from_log = self.edge.memory, protocol, from_log
         settings = self.memory.settings
         window = at_least(1, window_tokens or settings.window_tokens, "window_tokens")
         self._gateway = Gateway(
@@ -128,23 +130,33 @@ class Door:
 
     # -- model calls ------------------------------------------------------------------------------------------------------
 
-    async def request(self, who: Who, told: Sequence[Sequence[Json]], system: str = "") -> Request | None:
+    async def request(
+        self, who: Who, told: Sequence[Sequence[Json]], system: str = "", *, tools: bool = True
+    ) -> Request | None:
         """The request's window; None if memory failed, or nothing was asked: then it is sent as it was.
 
-        `told` are the framework's messages; one of a framework's may be several of the protocol's.
+        `told` are the framework's messages; one of a framework's may be several of the protocol's. Without `tools`, its model has none
+        to load archived results with.
         """
         _CURRENT.set(who)
-        work = partial(self._requested, who, told, system)
+        work = partial(self._requested, who, told, system, tools=tools)
         return await self.edge.attempt("the window", work, None)
 
-    def request_blocking(self, who: Who, told: Sequence[Sequence[Json]], system: str = "") -> Request | None:
+    def request_blocking(
+        self, who: Who, told: Sequence[Sequence[Json]], system: str = "", *, tools: bool = True
+    ) -> Request | None:
         _CURRENT.set(who)
-        return self.edge.attempt_blocking("the window", partial(self._requested, who, told, system), None)
+        work = partial(self._requested, who, told, system, tools=tools)
+        return self.edge.attempt_blocking("the window", work, None)
 
-    async def _requested(self, who: Who, told: Sequence[Sequence[Json]], system: str) -> Request | None:
+    async def _requested(
+        self, who: Who, told: Sequence[Sequence[Json]], system: str, *, tools: bool
+    ) -> Request | None:
         messages = [message for group in told for message in group]
         body = {self.protocol.field: messages, "instructions": system}
-        call = Call(self._gateway, self.protocol, who, b"", body)
+        if not tools:
+            body["tool_choice"] = "none"
+        call = Call(self._gateway, self.protocol, who, b"", body, from_log=self._from_log)
         await call.prepare()
         if call.place is None or not call.sent:
             return None

@@ -6,8 +6,11 @@ await Runner.run(session.equipped(agent), "What am I allergic to?", session=sess
 ```
 """
 
+import asyncio
 import inspect
+import json
 from collections.abc import Sequence
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
@@ -19,7 +22,9 @@ from pagefile.gateway.exchanges import Json
 from pagefile.gateway.sse import object_of
 from pagefile.integrations.door import ITEMS, Door, Shown, whose
 from pagefile.integrations.item_lists import ItemList
+from pagefile.lru import Lru
 from pagefile.shapes.skeleton import as_list
+from pagefile.tiers.page_in import LOADING_TOOLS
 
 try:
     from agents import Agent, FunctionTool, RunConfig, SessionSettings
@@ -27,7 +32,10 @@ try:
 except ImportError as error:
     raise MissingExtraError.of("openai-agents", "The OpenAI Agents integration") from error
 
-_CALLS = frozenset({"function_call", "custom_tool_call"})
+#: How many of a session's questions are known.
+_QUESTIONS = 1_000
+#: The task in which a model was last asked: what its tools run inherits it.
+_IN_RUN: ContextVar[asyncio.Task[Any] | None] = ContextVar("pagefile_agents_run", default=None)
 
 
 class PagefileSession:
@@ -67,10 +75,11 @@ class PagefileSession:
             timeout_s=timeout_s,
             tools=tools,
             protocol=ITEMS,
+            from_log=False,
         )
         self._list = ItemList(self._door.memory, ("openai_agents", session_id), user_id, tenant)
-        #: What the user said in the running run.
-        self._asked: Json | None = None
+        #: What the user said in runs of this session, and the agent that was asked first.
+        self._asked: Lru[str, str | None] = Lru(_QUESTIONS)
 
     # -- the SDK's protocol -------------------------------------------------------------------------------------------------
 
@@ -80,7 +89,7 @@ class PagefileSession:
         last = limit if limit is not None else None if settings is None else settings.limit
         found: list[Any] = []
         # A run begins by reading its session.
-        self._asked = None
+        _IN_RUN.set(None)
         return await self._door.edge.attempt("reading a session", partial(self._list.items, last), found)
 
     async def add_items(self, items: list[Any]) -> None:
@@ -90,7 +99,7 @@ class PagefileSession:
             return
         for item in given:
             if ITEMS.asks(item):
-                self._asked = item
+                self._asked[_words(item)] = None
         await self._door.edge.attempt(
             "saving a session", partial(self._list.append, given), None, always=True
         )
@@ -115,9 +124,20 @@ class PagefileSession:
         return replace(base, call_model_input_filter=self._after(base.call_model_input_filter))
 
     def equipped(self, agent: Agent[Any]) -> Agent[Any]:
-        """The agent with our tools, but for those whose name it uses itself."""
-        taken = {tool.name for tool in agent.tools}
-        return agent.clone(tools=[*agent.tools, *(tool for tool in self.tools() if tool.name not in taken)])
+        """The agent and those it hands off to, with our tools, but for those whose name an agent uses itself."""
+        return self._equipped(agent, {})
+
+    def _equipped(self, agent: Agent[Any], known: dict[int, Agent[Any]]) -> Agent[Any]:
+        if id(agent) not in known:
+            taken = {tool.name for tool in agent.tools}
+            tools = [*agent.tools, *(tool for tool in self.tools() if tool.name not in taken)]
+            known[id(agent)] = made = agent.clone(tools=tools)
+            # Agents may hand off to each other.
+            made.handoffs = [
+                self._equipped(cast("Agent[Any]", one), known) if isinstance(one, Agent) else one
+                for one in agent.handoffs
+            ]
+        return known[id(agent)]
 
     def tools(self) -> list[FunctionTool]:
         """`recall`, `remember`, `load_tool_history` and so on, for this conversation."""
@@ -141,25 +161,39 @@ class PagefileSession:
             if first is not None:
                 given = first(data)
                 model_data = await given if inspect.isawaitable(given) else given
-            return await self._filtered(model_data)
+            return await self._filtered(model_data, data.agent)
 
         return filtered
 
-    async def _filtered(self, given: ModelInputData) -> ModelInputData:
+    async def _filtered(self, given: ModelInputData, agent: Agent[Any]) -> ModelInputData:
         items = [_as_json(item) for item in given.input]
-        asked = [item for item in items if ITEMS.asks(item)]
-        if not asked:
+        if not self._is_users([_words(item) for item in items if ITEMS.asks(item)], agent.name):
             return given
-        self._asked = self._asked or asked[-1]
-        if all(_words(item) != _words(self._asked) for item in asked):
-            # An agent that runs as a tool of another one: what it is asked are not the user's words.
-            return given
-        request = await self._door.request(self.who, [[item] for item in items], given.instructions or "")
+        equipped = any(tool.name in LOADING_TOOLS for tool in agent.tools)
+        request = await self._door.request(
+            self.who, [[item] for item in items], given.instructions or "", tools=equipped
+        )
         if request is None:
             return given
         sent = [_sent(shown, given.input) for shown in request.shown]
         instructions = "\n\n".join(text for text in (given.instructions, request.system) if text)
         return ModelInputData(input=sent, instructions=instructions or None)
+
+    def _is_users(self, asked: Sequence[str], agent: str) -> bool:
+        """Whether a request is about what the user said; an agent that runs as a tool of another one is asked by a model."""
+        if asked and not self._asked:
+            # A run that was begun in another process.
+            self._asked[asked[-1]] = None
+        known = [words for words in asked if words in self._asked]
+        if not known:
+            return False
+        first, outer, here = self._asked[known[-1]] or agent, _IN_RUN.get(), asyncio.current_task()
+        if first != agent and outer is not None and outer is not here:
+            # Within a tool of the run, which passed on the user's own words.
+            return False
+        self._asked[known[-1]] = first
+        _IN_RUN.set(here)
+        return True
 
 
 def _sent(shown: Shown, own: Sequence[Any]) -> Any:
@@ -180,8 +214,8 @@ def _is_answer(item: Json) -> bool:
     return item.get("role") == "assistant" and item.get("type", "message") == "message"
 
 
-def _words(item: Json) -> object:
-    return item.get("content")
+def _words(item: Json) -> str:
+    return json.dumps(item.get("content"), sort_keys=True, default=str)
 
 
 def _as_json(item: Any) -> Json:

@@ -17,7 +17,7 @@ from langgraph.types import Command, interrupt
 
 from pagefile import BlockingMemory, Memory, Settings
 from pagefile.integrations.langgraph import ConversationNodes, ConversationState, build_conversation_graph
-from pagefile.integrations.langgraph.nodes import retries, with_tools
+from pagefile.integrations.langgraph.speaking import retries, with_tools
 from tests.integration.langchain.models import Recorder, calls_tool
 from tests.integration.postgres.serving import fresh_url
 

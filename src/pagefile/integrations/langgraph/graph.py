@@ -31,6 +31,7 @@ from pagefile.edge.recorder import given_up
 from pagefile.engine import Conversation, Memory
 from pagefile.errors import ConflictError, InvalidArgumentError, PagefileError, SettingsError
 from pagefile.integrations.langgraph import nodes as chat_nodes
+from pagefile.integrations.langgraph.speaking import AnyModel
 from pagefile.integrations.langgraph.state import ConversationState, NodeTrace, merged, question
 from pagefile.standalone.knowledge_base import Retriever, Router
 from pagefile.standalone.memory_tools import ToolCaller, memory_tool_schemas
@@ -77,7 +78,7 @@ class ConversationNodes:
     """
 
     memory: Memory | BlockingMemory
-    model: chat_nodes.AnyModel
+    model: AnyModel
     router: Router | None = None
     retriever: Retriever | None = None
     system_message: str | None = None
@@ -280,7 +281,7 @@ def conversation_builder(nodes: ConversationNodes) -> "StateGraph[ConversationSt
 def build_conversation_graph(
     memory: Memory | BlockingMemory,
     *,
-    model: chat_nodes.AnyModel,
+    model: AnyModel,
     router: Router | None = None,
     retriever: Retriever | None = None,
     checkpointer: Any = None,
@@ -319,7 +320,7 @@ class ConversationChat:
         self,
         memory: Memory | BlockingMemory,
         *,
-        model: chat_nodes.AnyModel,
+        model: AnyModel,
         router: Router | None = None,
         retriever: Retriever | None = None,
         graph: bool | None = None,
