@@ -76,13 +76,14 @@ def broken(month: str) -> str:
 
 @pytest.mark.parametrize("nested", [False, True])
 async def test_a_handoff_stays_in_its_turn_and_both_agents_have_memory(memory, session, nested):
-    """But where the SDK sends the second agent no message of the user's, only its own summary."""
+    """Even where the SDK sends the second agent no message of the user's, only its own summary."""
     triage = Player([call("transfer_to_billing")])
     billing = Player([call("bill", month="May"), Say("40 euros, hazelnuts again.")])
     desk = agent("triage", triage, handoffs=[agent("billing", billing, tools=[bill])])
     await ask(session, desk, "What do I owe for hazelnuts?", nest_handoff_history=nested)
-    assert all("allergic to hazelnuts." in request for request in triage.requests)
-    assert all(("allergic to hazelnuts." in request) is not nested for request in billing.requests)
+    assert [1, 1, 1] == [
+        request.count("allergic to hazelnuts.") for request in (*triage.requests, *billing.requests)
+    ]
     (turn,) = await logged(memory)
     assert ("What do I owe for hazelnuts?", "40 euros, hazelnuts again.", "done") == (
         turn.user,

@@ -8,10 +8,9 @@ await Runner.run(session.equipped(agent), "What am I allergic to?", session=sess
 
 import asyncio
 import inspect
-import json
 from collections.abc import Sequence
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast
 
@@ -22,7 +21,6 @@ from pagefile.gateway.exchanges import Json
 from pagefile.gateway.sse import object_of
 from pagefile.integrations.door import ITEMS, Door, Shown, whose
 from pagefile.integrations.item_lists import ItemList
-from pagefile.lru import Lru
 from pagefile.shapes.skeleton import as_list
 from pagefile.tiers.page_in import LOADING_TOOLS
 
@@ -32,10 +30,26 @@ try:
 except ImportError as error:
     raise MissingExtraError.of("openai-agents", "The OpenAI Agents integration") from error
 
-#: How many of a session's questions are known.
-_QUESTIONS = 1_000
-#: The task in which a model was last asked: what its tools run inherits it.
-_IN_RUN: ContextVar[asyncio.Task[Any] | None] = ContextVar("pagefile_agents_run", default=None)
+
+@dataclass(slots=True, eq=False)
+class _Run:
+    """One run of a session: the SDK reads the session first, and adds to it as it goes."""
+
+    session: "PagefileSession"
+    #: How many items there were before it.
+    start: int
+    items: list[Json] = field(default_factory=list[Json])
+    #: The agent that was asked first.
+    agent: str = ""
+
+    @property
+    def asked(self) -> list[Json]:
+        return [item for item in self.items if ITEMS.asks(item)]
+
+
+#: The run of this task, and the task in which its model was asked; what its tools run inherits both.
+_RUN: ContextVar[_Run | None] = ContextVar("pagefile_agents_run", default=None)
+_ASKED_IN: ContextVar[asyncio.Task[Any] | None] = ContextVar("pagefile_agents_task", default=None)
 
 
 class PagefileSession:
@@ -78,8 +92,6 @@ class PagefileSession:
             from_log=False,
         )
         self._list = ItemList(self._door.memory, ("openai_agents", session_id), user_id, tenant)
-        #: What the user said in runs of this session, and the agent that was asked first.
-        self._asked: Lru[str, str | None] = Lru(_QUESTIONS)
 
     # -- the SDK's protocol -------------------------------------------------------------------------------------------------
 
@@ -88,8 +100,9 @@ class PagefileSession:
         settings = self.session_settings
         last = limit if limit is not None else None if settings is None else settings.limit
         found: list[Any] = []
-        # A run begins by reading its session.
-        _IN_RUN.set(None)
+        start = await self._door.edge.attempt("reading a session", self._list.length, 0)
+        _RUN.set(_Run(self, start))
+        _ASKED_IN.set(None)
         return await self._door.edge.attempt("reading a session", partial(self._list.items, last), found)
 
     async def add_items(self, items: list[Any]) -> None:
@@ -97,23 +110,27 @@ class PagefileSession:
         given = [_as_json(item) for item in items]
         if not given:
             return
-        for item in given:
-            if ITEMS.asks(item):
-                self._asked[_words(item)] = None
+        run = self._run
+        if run is not None:
+            run.items += given
         await self._door.edge.attempt(
             "saving a session", partial(self._list.append, given), None, always=True
         )
         if _is_answer(given[-1]):
             whole = await self._door.edge.attempt("reading a session", self._list.items, None)
             if whole is not None:
-                await self._door.finish(self.who, [[cast("Json", item) for item in whole]])
+                # Another run of the session may have added to it meanwhile.
+                told = whole if run is None else [*whole[: run.start], *run.items]
+                await self._door.finish(self.who, [[cast("Json", item) for item in told]])
 
     async def pop_item(self) -> Any:
         """Remove the last item and return it. The log keeps what was said."""
+        _RUN.set(None)
         return await self._door.edge.attempt("changing a session", self._list.pop, None)
 
     async def clear_session(self) -> None:
         """Remove all items. The log keeps what was said; `memory.forget` erases it."""
+        _RUN.set(None)
         await self._door.edge.attempt("clearing a session", self._list.clear, None, always=True)
 
     # -- memory -------------------------------------------------------------------------------------------------------------
@@ -167,32 +184,40 @@ class PagefileSession:
 
     async def _filtered(self, given: ModelInputData, agent: Agent[Any]) -> ModelInputData:
         items = [_as_json(item) for item in given.input]
-        if not self._is_users([_words(item) for item in items if ITEMS.asks(item)], agent.name):
+        asked = [item for item in items if ITEMS.asks(item)]
+        # After a handoff the SDK may send its own summary, without what the user said.
+        unsaid = [] if asked or self._run is None else self._run.asked[-1:]
+        if not self._is_users(asked or unsaid, agent.name):
             return given
         equipped = any(tool.name in LOADING_TOOLS for tool in agent.tools)
-        request = await self._door.request(
-            self.who, [[item] for item in items], given.instructions or "", tools=equipped
-        )
+        told = [[item] for item in (*unsaid, *items)]
+        request = await self._door.request(self.who, told, given.instructions or "", tools=equipped)
         if request is None:
             return given
-        sent = [_sent(shown, given.input) for shown in request.shown]
-        instructions = "\n\n".join(text for text in (given.instructions, request.system) if text)
+        own = [*unsaid, *given.input]
+        first = [one.memory for one in request.shown if unsaid and one.at == 0]
+        sent = [_sent(one, own) for one in request.shown if not (unsaid and one.at == 0)]
+        instructions = "\n\n".join(text for text in (given.instructions, request.system, *first) if text)
         return ModelInputData(input=sent, instructions=instructions or None)
 
-    def _is_users(self, asked: Sequence[str], agent: str) -> bool:
+    @property
+    def _run(self) -> _Run | None:
+        run = _RUN.get()
+        return run if run is not None and run.session is self else None
+
+    def _is_users(self, asked: Sequence[Json], agent: str) -> bool:
         """Whether a request is about what the user said; an agent that runs as a tool of another one is asked by a model."""
-        if asked and not self._asked:
-            # A run that was begun in another process.
-            self._asked[asked[-1]] = None
-        known = [words for words in asked if words in self._asked]
-        if not known:
+        run, here = self._run, asyncio.current_task()
+        if run is None or not asked:
+            return bool(asked)
+        words = [item.get("content") for item in asked]
+        if run.asked and run.asked[-1].get("content") not in words:
             return False
-        first, outer, here = self._asked[known[-1]] or agent, _IN_RUN.get(), asyncio.current_task()
-        if first != agent and outer is not None and outer is not here:
+        run.agent = run.agent or agent
+        if run.agent != agent and _ASKED_IN.get() not in {None, here}:
             # Within a tool of the run, which passed on the user's own words.
             return False
-        self._asked[known[-1]] = first
-        _IN_RUN.set(here)
+        _ASKED_IN.set(here)
         return True
 
 
@@ -212,10 +237,6 @@ def _sent(shown: Shown, own: Sequence[Any]) -> Any:
 
 def _is_answer(item: Json) -> bool:
     return item.get("role") == "assistant" and item.get("type", "message") == "message"
-
-
-def _words(item: Json) -> str:
-    return json.dumps(item.get("content"), sort_keys=True, default=str)
 
 
 def _as_json(item: Any) -> Json:
