@@ -2,6 +2,12 @@
 
 from importlib.util import find_spec
 
+import pytest
+
+from pagefile import BlockingMemory, Memory, Settings
+
+from .attacked import FACT
+
 #: The module that each file needs.
 NEEDED = {
     "test_adk.py": "google.adk",
@@ -37,3 +43,21 @@ collect_ignore = [
 MAIN = {"test_langchain.py", "test_langgraph.py", "test_pydantic_ai.py", "test_claude.py"}
 if set(NEEDED) - MAIN <= set(collect_ignore):
     collect_ignore.append("test_examples.py")
+
+
+@pytest.fixture
+async def memory(tmp_path):
+    """A memory that knows a fact of the user's."""
+    url = f"sqlite:///{tmp_path}/runs.db"
+    async with Memory.open(url, settings=Settings(language="en"), embedder="none") as opened:
+        await opened.remember(FACT, user_id="ada")
+        yield opened
+
+
+@pytest.fixture
+def blocking(tmp_path):
+    """The same, for frameworks that wait in threads."""
+    url = f"sqlite:///{tmp_path}/blocking.db"
+    with BlockingMemory.open(url, settings=Settings(language="en"), embedder="none") as opened:
+        opened.remember(FACT, user_id="ada")
+        yield opened

@@ -1,6 +1,7 @@
 """Runs of the OpenAI Agents SDK beyond the contract: handoffs, agents as tools, rewinds, pictures, faults, runs at once."""
 
 import asyncio
+import base64
 
 import pytest
 from agents import (
@@ -14,31 +15,18 @@ from agents import (
     input_guardrail,
 )
 
-from pagefile import Memory, Settings
 from pagefile.integrations.openai_agents import PagefileSession
-from pagefile.testing.contracts.adapters import Player, Say, Use
+from pagefile.testing.contracts.adapters import Player, Say
 
+from .attacked import DOT, call, logged
 from .test_openai_agents import model_of
 
-FACT = "The user is allergic to hazelnuts."
-DOT = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-
-
-@pytest.fixture
-async def memory(tmp_path):
-    url = f"sqlite:///{tmp_path}/memory.db"
-    async with Memory.open(url, settings=Settings(language="en"), embedder="none") as opened:
-        await opened.remember(FACT, user_id="ada")
-        yield opened
+_URL = f"data:image/png;base64,{base64.b64encode(DOT).decode()}"
 
 
 @pytest.fixture
 def session(memory):
     return PagefileSession(memory, "c1", user_id="ada")
-
-
-async def logged(memory, conversation="c1"):
-    return [*await memory.conversation(conversation, user_id="ada").turns()]
 
 
 async def ask(session, agent, given, **more):
@@ -48,10 +36,6 @@ async def ask(session, agent, given, **more):
 
 def agent(name, player, **more):
     return Agent(name, instructions=f"You are {name}.", model=model_of(player), **more)
-
-
-def call(tool, **given):
-    return Use(((tool, given),))
 
 
 @function_tool
@@ -122,7 +106,7 @@ async def test_runs_of_one_session_at_once_have_memory_each(memory, session):
 
 
 async def test_a_picture_is_named_in_the_log(memory, session):
-    content = [{"type": "input_text", "text": "What is this?"}, {"type": "input_image", "image_url": DOT}]
+    content = [{"type": "input_text", "text": "What is this?"}, {"type": "input_image", "image_url": _URL}]
     player = Player([Say("A dot.")])
     await ask(session, agent("waiter", player), [{"role": "user", "content": content}])
     assert "input_image" in player.requests[0]

@@ -12,8 +12,8 @@ from pagefile.gateway.exchanges import Json
 from pagefile.gateway.sse import object_of
 from pagefile.integrations.door import Shown, assistant, calls_of, image, plain, result, user
 
-#: How ADK shows an agent what another one said: as a message of the user's, which it is not.
-_OF_ANOTHER_AGENT = "For context:"
+#: How ADK shows an agent what another one did: as a message of the user's, which it is not. Each further part names the other agent.
+_OF_ANOTHER_AGENT, _NAMED = "For context:", "["
 #: Calls with which ADK asks its client for something.
 _OF_ADK = frozenset({"adk_request_confirmation", "adk_request_credential", "adk_request_input"})
 
@@ -114,10 +114,11 @@ def _of_log(message: Json, names: dict[str, str]) -> types.Content:
 
 
 def _asked(blocks: Sequence[str | Json]) -> Json:
-    if blocks[0] == _OF_ANOTHER_AGENT:
-        return {"role": "system", "content": "\n".join(block for block in blocks if isinstance(block, str))}
-    if all(isinstance(block, str) for block in blocks):
-        return user("\n".join(block for block in blocks if isinstance(block, str)))
+    texts = [block for block in blocks if isinstance(block, str)]
+    if texts[:1] and texts[0].startswith(_OF_ANOTHER_AGENT) and "".join(texts[1:2]).startswith(_NAMED):
+        return {"role": "system", "content": "\n".join(texts)}
+    if len(texts) == len(blocks):
+        return user("\n".join(texts))
     return user([{"type": "text", "text": block} if isinstance(block, str) else block for block in blocks])
 
 
