@@ -48,8 +48,11 @@ class Scripted(FunctionInvocationLayer, ChatMiddlewareLayer, BaseChatClient):
         if stream:
 
             async def updates():
-                (content,) = self._contents(messages, options)
-                for at, word in enumerate(content.text.split(" ")):
+                contents = self._contents(messages, options)
+                if contents[-1].type == "function_call":
+                    yield ChatResponseUpdate(contents=contents, role="assistant")
+                    return
+                for at, word in enumerate(contents[0].text.split(" ")):
                     piece = Content.from_text(word if not at else f" {word}")
                     yield ChatResponseUpdate(contents=[piece], role="assistant")
 

@@ -7,6 +7,7 @@ await agent.invoke_async("What am I allergic to?")
 """
 
 import base64
+import re
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any, cast
 
@@ -16,16 +17,39 @@ from pagefile.engine.arguments import result_text
 from pagefile.errors import MissingExtraError, SettingsError
 from pagefile.gateway.exchanges import Json
 from pagefile.gateway.sse import object_of
-from pagefile.integrations.door import Door, Shown, assistant, calls_of, image, plain, result, user, whose
+from pagefile.integrations.door import (
+    IN_TOOL,
+    Door,
+    Shown,
+    assistant,
+    calls_of,
+    image,
+    plain,
+    result,
+    user,
+    whose,
+)
 
 try:
     from strands import Agent
-    from strands.hooks import AfterInvocationEvent
+    from strands.hooks import (
+        AfterInvocationEvent,
+        AfterToolCallEvent,
+        BeforeInvocationEvent,
+        BeforeToolCallEvent,
+    )
     from strands.middleware import InvokeModelContext, InvokeModelStage
     from strands.plugins import Plugin
     from strands.types.tools import AgentTool
 except ImportError as error:
     raise MissingExtraError.of("strands", "The Strands integration") from error
+
+#: What a swarm tells an agent to which another one handed the task; the user's words are in it.
+_OF_SWARM = re.compile(
+    r"Context:\n(?:Handoff Message: .*?\n\n)?User Request: (?P<asked>.*?)\n\n"
+    r"(?:Previous agents who|Shared knowledge from|Other agents available|You have access to swarm)",
+    re.DOTALL,
+)
 
 
 class PagefilePlugin(Plugin):
@@ -60,6 +84,8 @@ class PagefilePlugin(Plugin):
         self._door = Door(memory, "strands", window_tokens=window_tokens, timeout_s=timeout_s, tools=tools)
         self._who, self._offers = whose(user_id, conversation_id, tenant), tools
         self._agent: Agent | None = None
+        #: Whether the agent runs as a tool of another one: then it is asked by a model.
+        self._within = False
 
     def init_agent(self, agent: Agent) -> None:
         if self._agent is not None:
@@ -69,7 +95,10 @@ class PagefilePlugin(Plugin):
             )
         self._agent = agent
         agent.add_middleware(InvokeModelStage.Input, self._prepared)
+        agent.add_hook(self._begun, BeforeInvocationEvent)
         agent.add_hook(self._ended, AfterInvocationEvent)
+        agent.add_hook(self._in_tool, BeforeToolCallEvent)
+        agent.add_hook(self._after_tool, AfterToolCallEvent)
         if self._offers:
             taken = set(agent.tool_names)
             schemas = self._door.tool_schemas(self._who)
@@ -80,7 +109,18 @@ class PagefilePlugin(Plugin):
         """What the model reads for its call of one of our tools."""
         return await self._door.answer(tool, arguments, self._who)
 
+    def _begun(self, _event: BeforeInvocationEvent) -> None:
+        self._within = IN_TOOL.get()
+
+    def _in_tool(self, _event: BeforeToolCallEvent) -> None:
+        IN_TOOL.set(True)
+
+    def _after_tool(self, _event: AfterToolCallEvent) -> None:
+        IN_TOOL.set(self._within)
+
     async def _prepared(self, context: InvokeModelContext) -> InvokeModelContext:
+        if self._within:
+            return context
         own = cast("list[Json]", list(context.messages))
         system = context.system_prompt
         given = (
@@ -99,7 +139,7 @@ class PagefilePlugin(Plugin):
 
     async def _ended(self, event: AfterInvocationEvent) -> None:
         ended = event.result
-        if ended is None or ended.stop_reason == "interrupt":
+        if self._within or ended is None or ended.stop_reason == "interrupt":
             # It failed, and its turn stays open for another attempt; or it waits for an approval.
             return
         told = [_told(cast("Json", message)) for message in event.agent.messages]
@@ -148,12 +188,18 @@ def _told(message: Json) -> list[Json]:
         return [{**made, "reasoning_content": "\n".join(thoughts)} if any(thoughts) else made]
     results = [block["toolResult"] for block in blocks if "toolResult" in block]
     told = [result(one["toolUseId"], _result_text(one["content"])) for one in results]
+    texts = [_users(text) for text in texts]
     pictures = [_picture(block["image"]) for block in blocks if "image" in block]
     if pictures:
         told.append(user([*({"type": "text", "text": text} for text in texts), *pictures]))
     elif texts:
         told.append(user("\n".join(texts)))
     return told
+
+
+def _users(text: str) -> str:
+    handed = _OF_SWARM.match(text)
+    return text if handed is None else handed["asked"]
 
 
 def _picture(given: Json) -> Json:
