@@ -8,6 +8,7 @@ await agent.arun("What am I allergic to?", user_id="ada", session_id="conv-1")
 """
 
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextvars import ContextVar
 from copy import copy
 from functools import partial
 from typing import Any, TypeVar, cast
@@ -23,12 +24,15 @@ try:
     from agno.models.base import Model
     from agno.models.message import Message
     from agno.models.response import ModelResponse
-    from agno.run.base import RunContext
+    from agno.run.base import RunContext, RunStatus
     from agno.tools.function import Function
 except ImportError as error:
     raise MissingExtraError.of("agno", "The Agno integration") from error
 
 M = TypeVar("M", bound=Model)
+
+#: The run whose model was asked last in this context: what its tools run inherits it.
+_OUTER: ContextVar[Any] = ContextVar("pagefile_agno_run", default=None)
 
 
 class PagefileMemory:
@@ -86,7 +90,7 @@ class PagefileMemory:
     # -- model calls ------------------------------------------------------------------------------------------------------
 
     def _invoke(self, inner: Any, *, messages: list[Message], run_response: Any = None, **more: Any) -> Any:
-        who, told = self._who(run_response), [_told(message) for message in messages]
+        who, told = self._asked(run_response), [_told(message) for message in messages]
         request = None if who is None else self._door.request_blocking(who, told)
         said: ModelResponse = inner(messages=_sent(request, messages), run_response=run_response, **more)
         if who is not None and not said.tool_calls:
@@ -96,7 +100,7 @@ class PagefileMemory:
     async def _ainvoke(
         self, inner: Any, *, messages: list[Message], run_response: Any = None, **more: Any
     ) -> Any:
-        who, told = self._who(run_response), [_told(message) for message in messages]
+        who, told = self._asked(run_response), [_told(message) for message in messages]
         request = None if who is None else await self._door.request(who, told)
         said: ModelResponse = await inner(
             messages=_sent(request, messages), run_response=run_response, **more
@@ -108,7 +112,7 @@ class PagefileMemory:
     def _stream(
         self, inner: Any, *, messages: list[Message], run_response: Any = None, **more: Any
     ) -> Iterator[Any]:
-        who, told = self._who(run_response), [_told(message) for message in messages]
+        who, told = self._asked(run_response), [_told(message) for message in messages]
         request = None if who is None else self._door.request_blocking(who, told)
         pieces: list[ModelResponse] = []
         for piece in inner(messages=_sent(request, messages), run_response=run_response, **more):
@@ -120,7 +124,7 @@ class PagefileMemory:
     async def _astream(
         self, inner: Any, *, messages: list[Message], run_response: Any = None, **more: Any
     ) -> AsyncIterator[Any]:
-        who, told = self._who(run_response), [_told(message) for message in messages]
+        who, told = self._asked(run_response), [_told(message) for message in messages]
         request = None if who is None else await self._door.request(who, told)
         pieces: list[ModelResponse] = []
         async for piece in inner(messages=_sent(request, messages), run_response=run_response, **more):
@@ -128,6 +132,15 @@ class PagefileMemory:
             yield piece
         if who is not None and not any(piece.tool_calls for piece in pieces):
             await self._door.finish(who, [*told, [assistant("".join(map(_content, pieces)))]])
+
+    def _asked(self, run: Any) -> Who | None:
+        """Whose question a run answers; None if another run, which is not over, started it: then a model asked."""
+        outer = _OUTER.get()
+        within = outer is not None and outer.run_id != getattr(run, "run_id", None)
+        if within and outer.status == RunStatus.running:
+            return None
+        _OUTER.set(run)
+        return self._who(run)
 
     def _who(self, run: Any) -> Who | None:
         session = getattr(run, "session_id", None)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
+from weakref import WeakValueDictionary
 
 from pagefile.blocking import BlockingMemory
 from pagefile.engine import Memory
@@ -45,6 +46,20 @@ except ImportError as error:
     raise MissingExtraError.of("llama-index", "The LlamaIndex integration") from error
 
 
+#: The memories that were made in this process, by whose they are, for contexts that are restored from JSON.
+_MADE: "WeakValueDictionary[tuple[str, str | None, str | None], PagefileChatMemory]" = WeakValueDictionary()
+
+
+class _Unbound:
+    """In the place of a door, where LlamaIndex made the object itself: a context that comes back from JSON has no database."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise SettingsError(
+            "A saved context holds the name of its memory and not the database. Make the memory before the run goes on, and "
+            'keep it: chat = PagefileChatMemory.of(memory, "conv-1", user_id="ada").'
+        )
+
+
 class PagefileChatMemory(BaseMemory):
     """One conversation of a user: LlamaIndex's history of it, and its memory.
 
@@ -53,7 +68,10 @@ class PagefileChatMemory(BaseMemory):
     runs go on with what this object has.
     """
 
-    _door: Door = PrivateAttr()
+    conversation_id: str = ""
+    user_id: str | None = None
+    tenant: str | None = None
+    _door: Door = PrivateAttr(default_factory=cast("Any", _Unbound))
     _who: Who = PrivateAttr()
     _list: ItemList = PrivateAttr()
     #: The history as it is known here, for the time in which the memory does not answer.
@@ -83,13 +101,29 @@ class PagefileChatMemory(BaseMemory):
             tools: False if the agent is not given `tools()`: then tool results stay in requests.
             timeout_s: how long a call waits for the memory before the run continues without it.
         """
-        made = cls()
+        made = cls(conversation_id=conversation_id, user_id=user_id, tenant=tenant)
         made._door = Door(
-            memory, "llama_index", window_tokens=window_tokens, timeout_s=timeout_s, tools=tools
+            memory,
+            "llama_index",
+            window_tokens=window_tokens,
+            timeout_s=timeout_s,
+            tools=tools,
+            from_log=False,
         )
         made._who = whose(user_id, conversation_id, tenant)
         made._list = ItemList(made._door.memory, ("llama_index", conversation_id), user_id, tenant)
+        _MADE[made._name] = made
         return made
+
+    def model_post_init(self, context: Any) -> None:
+        super().model_post_init(context)
+        if (made := _MADE.get(self._name)) is not None:
+            # It came back from a saved context: the one that was made here has the database.
+            self._door, self._who, self._list = made._door, made._who, made._list  # noqa: SLF001 - of the same class
+
+    @property
+    def _name(self) -> tuple[str, str | None, str | None]:
+        return self.conversation_id, self.user_id, self.tenant
 
     @classmethod
     def from_defaults(cls, **kwargs: Any) -> "PagefileChatMemory":
