@@ -1,11 +1,7 @@
 """The adapters' contract with Google's Agent Development Kit."""
 
-import json
-from typing import Any
-
 from google.adk.agents import LlmAgent
 from google.adk.agents.run_config import RunConfig, StreamingMode
-from google.adk.models import BaseLlm, LlmResponse
 from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
 from google.adk.tools import FunctionTool
@@ -13,36 +9,14 @@ from google.genai import types
 from pydantic import BaseModel
 
 from pagefile.integrations.adk import PagefilePlugin
-from pagefile.testing.contracts.adapters import AdapterContract, AdapterDriver, Give, Outcome, Use
+from pagefile.testing.contracts.adapters import AdapterContract, AdapterDriver, Outcome
 
-APP = "default"
+from .adk_model import APP, Scripted
 
 
 class Trip(BaseModel):
     city: str
     days: int
-
-
-class Scripted(BaseLlm):
-    player: Any
-
-    async def generate_content_async(self, llm_request, stream=False):
-        said = json.dumps([one.model_dump(mode="json", exclude_none=True) for one in llm_request.contents])
-        step = self.player.next(f"{llm_request.config.system_instruction}\n{said}")
-        if isinstance(step, Use):
-            parts = [types.Part(text=step.text)] if step.text else []
-            parts += [
-                types.Part(function_call=types.FunctionCall(name=name, args=given))
-                for name, given in step.calls
-            ]
-            yield LlmResponse(content=types.Content(role="model", parts=parts))
-            return
-        text = json.dumps(step.value) if isinstance(step, Give) else step.text
-        if stream:
-            for at, word in enumerate(text.split(" ")):
-                piece = types.Part(text=word if not at else f" {word}")
-                yield LlmResponse(content=types.Content(role="model", parts=[piece]), partial=True)
-        yield LlmResponse(content=types.Content(role="model", parts=[types.Part(text=text)]))
 
 
 class Adk(AdapterDriver):

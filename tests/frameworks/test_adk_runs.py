@@ -11,8 +11,8 @@ from google.genai import types
 from pagefile.integrations.adk import PagefilePlugin, PagefileSessionService
 from pagefile.testing.contracts.adapters import Player, Say
 
+from .adk_model import APP, Scripted
 from .attacked import DOT, bill, broken, call, done, known, logged, without_recalled
-from .test_adk import APP, Scripted
 
 
 class Desk:

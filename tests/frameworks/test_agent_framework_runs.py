@@ -9,8 +9,8 @@ from agent_framework import Agent, Content, Message, tool
 from pagefile.integrations.agent_framework import PagefileHistory, PagefileProvider
 from pagefile.testing.contracts.adapters import Break, ModelBrokeError, Player, Say
 
+from .agent_framework_model import Scripted
 from .attacked import DOT, bill, broken, call, done, known, logged
-from .test_agent_framework import Scripted
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from agno.tools import tool
 from pagefile.integrations.agno import PagefileMemory
 from pagefile.testing.contracts.adapters import Break, Player, Say
 
+from .agno_model import Scripted
 from .attacked import DOT, bill, broken, call, done, known, logged
-from .test_agno import Scripted
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from pagefile.integrations.llama_index import PagefileChatMemory
 from pagefile.testing.contracts.adapters import Player, Say
 
 from .attacked import DOT, bill, broken, call, done, known, logged
-from .test_llama_index import Scripted
+from .llama_index_model import Scripted
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from pagefile.integrations.openai_agents import PagefileSession
 from pagefile.testing.contracts.adapters import Player, Say
 
 from .attacked import DOT, call, logged
-from .test_openai_agents import model_of
+from .openai_agents_model import model_of
 
 _URL = f"data:image/png;base64,{base64.b64encode(DOT).decode()}"
 

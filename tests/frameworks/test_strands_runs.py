@@ -10,7 +10,7 @@ from pagefile.integrations.strands import PagefilePlugin
 from pagefile.testing.contracts.adapters import Break, Player, Say
 
 from .attacked import DOT, bill, broken, call, done, known, logged
-from .test_strands import Scripted
+from .strands_model import Scripted
 
 
 @pytest.fixture

@@ -136,8 +136,8 @@ class PagefileMemory:
     def _asked(self, run: Any) -> Who | None:
         """Whose question a run answers; None if another run, which is not over, started it: then a model asked."""
         outer = _OUTER.get()
-        within = outer is not None and outer.run_id != getattr(run, "run_id", None)
-        if within and outer.status == RunStatus.running:
+        other = outer is not None and outer.run_id != getattr(run, "run_id", None)
+        if other and getattr(outer, "status", None) == RunStatus.running:
             return None
         _OUTER.set(run)
         return self._who(run)

@@ -41,7 +41,7 @@ class PagefileMemory:
     """The memory of one conversation: every call of the LLM gets its window, every task becomes a turn.
 
     CrewAI begins each task without a history; the model sees the earlier turns of the log. Nothing of memory is in what an agent
-    or a crew keeps.
+    or a crew keeps. What an agent asks a coworker is asked by a model, and has no memory.
 
     Args:
         conversation_id: which conversation the agent leads.
@@ -80,6 +80,8 @@ class PagefileMemory:
         ]
 
     def _call(self, inner: Any, messages: Any, *given: Any, **more: Any) -> Any:
+        if _is_delegated(more.get("from_task")):
+            return inner(messages, *given, **more)
         own, told = _read(messages, more.get("from_task"))
         request = self._door.request_blocking(self._who, told)
         said = inner(_sent(request, own), *given, **more)
@@ -88,12 +90,21 @@ class PagefileMemory:
         return said
 
     async def _acall(self, inner: Any, messages: Any, *given: Any, **more: Any) -> Any:
+        if _is_delegated(more.get("from_task")):
+            return await inner(messages, *given, **more)
         own, told = _read(messages, more.get("from_task"))
         request = await self._door.request(self._who, told)
         said = await inner(_sent(request, own), *given, **more)
         if (answer := _answer(said)) is not None:
             await self._door.finish(self._who, [*told, [assistant(answer)]])
         return said
+
+
+def _is_delegated(task: Any) -> bool:
+    """Whether an agent asks: what it asks a coworker is a task, but none of the crew's."""
+    crew = getattr(getattr(task, "agent", None), "crew", None)
+    tasks: Sequence[Any] = getattr(crew, "tasks", None) or ()
+    return bool(tasks) and all(one.id != task.id for one in tasks)
 
 
 def _read(messages: Any, task: Any) -> tuple[list[Json], list[list[Json]]]:

@@ -38,7 +38,8 @@ from pagefile.lru import Lru
 
 try:
     from smolagents import MultiStepAgent, Tool
-    from smolagents.memory import ActionStep, FinalAnswerStep, MemoryStep, PlanningStep, TaskStep
+    from smolagents.agents import populate_template
+    from smolagents.memory import ActionStep, FinalAnswerStep, MemoryStep, PlanningStep, TaskStep, ToolCall
     from smolagents.models import ChatMessage, MessageRole
 except ImportError as error:
     raise MissingExtraError.of("smolagents", "The smolagents integration") from error
@@ -47,6 +48,8 @@ except ImportError as error:
 _ANSWERING = "final_answer"
 #: How many results are known one by one; a step has them all in one text.
 _RESULTS = 10_000
+#: Where the task is in a text for managed agents.
+_SPLIT = "\0"
 _TYPES = frozenset({"string", "boolean", "integer", "number", "array", "object"})
 
 
@@ -117,7 +120,7 @@ class PagefileMemory:
     def _window(self, agent: Any, messages: list[ChatMessage]) -> list[ChatMessage]:
         own: list[MemoryStep] = list(agent.memory.steps)
         # Plans, and answers after the last step, are asked for in messages of their own.
-        if len(messages) != len(agent.write_memory_to_messages()):
+        if _is_managed(agent, own) or len(messages) != len(agent.write_memory_to_messages()):
             return messages
         system = agent.memory.system_prompt.to_messages()
         request = self._door.request_blocking(
@@ -126,6 +129,8 @@ class PagefileMemory:
         return messages if request is None else [*_with_system(system, request), *_sent(request.shown, own)]
 
     def _ended(self, step: MemoryStep, agent: Any) -> None:
+        if _is_managed(agent, agent.memory.steps):
+            return
         answer = cast("FinalAnswerStep", step).output
         told = self._told([*agent.memory.steps])
         text = answer if isinstance(answer, str) else result_text(answer)
@@ -151,8 +156,9 @@ class PagefileMemory:
             return [assistant(step.plan)]
         if not isinstance(step, ActionStep):
             return []
-        calls = [call for call in step.tool_calls or () if call.name != _ANSWERING]
-        answers = [call.arguments for call in step.tool_calls or () if call.name == _ANSWERING]
+        made = _calls(step)
+        calls = [call for call in made if call.name != _ANSWERING]
+        answers = [call.arguments for call in made if call.name == _ANSWERING]
         text = step.model_output if isinstance(step.model_output, str) else ""
         if answers and not text:
             text = _answer_text(answers[-1])
@@ -166,6 +172,23 @@ class PagefileMemory:
         whole = step.observations or ("" if step.error is None else str(step.error))
         # An equal call may have had another result before.
         return next((text for text in reversed(known) if text in whole), whole)
+
+
+def _is_managed(agent: Any, steps: Sequence[MemoryStep]) -> bool:
+    """Whether another agent asks: smolagents puts what it asks into a text for managed agents."""
+    template = str(agent.prompt_templates["managed_agent"]["task"])
+    before = populate_template(template, {"name": agent.name, "task": _SPLIT}).partition(_SPLIT)[0]
+    asked = next((step.task for step in reversed(steps) if isinstance(step, TaskStep)), "")
+    return bool(before.strip()) and asked.startswith(before)
+
+
+def _calls(step: ActionStep) -> list[ToolCall]:
+    """The calls of a step; of one whose tool raised, smolagents keeps only what the model said."""
+    said = None if step.tool_calls else step.model_output_message
+    return step.tool_calls or [
+        ToolCall(name=call.function.name, arguments=call.function.arguments, id=call.id)
+        for call in (said.tool_calls if said is not None else None) or ()
+    ]
 
 
 def _answer_text(given: Any) -> str:

@@ -109,13 +109,13 @@ class PagefilePlugin(Plugin):
         """What the model reads for its call of one of our tools."""
         return await self._door.answer(tool, arguments, self._who)
 
-    def _begun(self, _event: BeforeInvocationEvent) -> None:
+    def _begun(self, event: BeforeInvocationEvent) -> None:
         self._within = IN_TOOL.get()
 
-    def _in_tool(self, _event: BeforeToolCallEvent) -> None:
+    def _in_tool(self, event: BeforeToolCallEvent) -> None:
         IN_TOOL.set(True)
 
-    def _after_tool(self, _event: AfterToolCallEvent) -> None:
+    def _after_tool(self, event: AfterToolCallEvent) -> None:
         IN_TOOL.set(self._within)
 
     async def _prepared(self, context: InvokeModelContext) -> InvokeModelContext:
