@@ -1,10 +1,11 @@
 """Real clients through the gateway: `python scripts/gateway_clients.py --node DIR --claude FILE` prints a table of what each exchanged.
 
 The clients are in no lock because only this script uses them: `npm install --prefix DIR openai @anthropic-ai/sdk @openai/codex
-opencode-ai`; `pip install langchain-openai langchain-anthropic litellm 'pydantic-ai-slim[openai,anthropic]' openai-agents` into an
-environment of its own; and the command line of Claude Code comes with the extra `claude`. Behind the gateway is a provider that speaks the
-real protocols and follows a script: it has a tool called once where it is offered `read`, and otherwise answers. A client counts as
-working if it printed the answer, and every request of it is in the log with the memory in it.
+opencode-ai`; `pip install openai anthropic langchain-openai langchain-anthropic 'pydantic-ai-slim[openai,anthropic]' openai-agents` into an
+environment of its own, and `pip install litellm`, which holds `openai` back, into another one; the command line of Claude Code comes with
+`claude-agent-sdk`. Behind the gateway is a provider that speaks the real protocols and follows a script: it has a tool called once where it
+is offered `read`, and otherwise answers. A client counts as working if it printed the answer, and every request of it is in the log with the
+memory in it.
 """
 
 import argparse
@@ -13,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -30,6 +31,9 @@ from tests.gateway.upstream import Said
 ANSWER = "There are 2 rows."
 _QUESTION = "How many rows does the table have?"
 _SCRIPTS = Path(__file__).parent / "clients"
+_PACKAGES = (
+    "openai", "anthropic", "langchain-openai", "langchain-anthropic", "litellm", "pydantic-ai-slim", "openai-agents",
+)  # fmt: skip
 #: The clients get nothing else of this shell.
 _PATH = f"{Path(shutil.which('node') or '/usr/bin/node').parent}:/usr/local/bin:/usr/bin:/bin"
 
@@ -47,7 +51,8 @@ class Client:
 def main() -> None:
     given = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     given.add_argument("--node", type=Path, help="the folder with node_modules")
-    given.add_argument("--python", type=Path, help="a Python interpreter that has the Python clients")
+    python = "a Python interpreter that has some of the Python clients; may be given several times"
+    given.add_argument("--python", type=Path, action="append", default=[], help=python)
     given.add_argument("--claude", type=Path, help="the command line of Claude Code")
     options = given.parse_args()
     print("| client | version | requests | streamed | protocols | turns in the log | answer |")
@@ -61,7 +66,7 @@ def main() -> None:
 
 
 def _clients(
-    node: Path | None, python: Path | None, claude: Path | None
+    node: Path | None, pythons: Sequence[Path], claude: Path | None
 ) -> Iterator[Callable[[str], Client]]:
     if node is not None:
         node = node.resolve()
@@ -76,16 +81,13 @@ def _clients(
         )
         yield lambda url: _codex(node, url)
         yield lambda url: _opencode(node, url)
-    if python is not None:
-        # Not resolved: an interpreter knows its environment by the link it was called by.
-        for package in (
-            "langchain-openai",
-            "langchain-anthropic",
-            "litellm",
-            "pydantic-ai-slim",
-            "openai-agents",
-        ):
-            yield partial(_python, python.absolute(), package)
+    # Not resolved: an interpreter knows its environment by the link it was called by.
+    homes = [(one.absolute(), _packages(one.absolute())) for one in pythons]
+    for package in _PACKAGES:
+        for python, versions in homes:
+            if package in versions:
+                yield partial(_python, python, package, versions[package])
+                break
     if claude is not None:
         yield lambda url: _claude(claude.resolve(), url)
 
@@ -98,9 +100,13 @@ def _npm(node: Path, package: str, script: str, environment: dict[str, str]) -> 
     return Client(f"npm `{package}`", _package(node, package), ["node", str(place)], environment, {})
 
 
-def _python(python: Path, package: str, url: str) -> Client:
-    ask = f"from importlib.metadata import version; print(version({package!r}))"
-    version = _ran([str(python), "-c", ask], python.parent, {}).stdout.strip()
+def _packages(python: Path) -> dict[str, str]:
+    """The packages of an environment, with their versions."""
+    ask = "import importlib.metadata as m, json; print(json.dumps({d.name: d.version for d in m.distributions()}))"
+    return json.loads(_ran([str(python), "-c", ask], python.parent, {}).stdout)
+
+
+def _python(python: Path, package: str, version: str, url: str) -> Client:
     keys = {"OPENAI_API_KEY": "sk-x", "ANTHROPIC_API_KEY": "sk-x"}
     urls_of = {
         "OPENAI_BASE_URL": f"{url}/v1",

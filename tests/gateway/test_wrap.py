@@ -2,6 +2,7 @@
 
 import json
 from contextlib import contextmanager
+from dataclasses import replace
 
 import anthropic
 import openai
@@ -9,7 +10,7 @@ import pytest
 
 import pagefile
 from pagefile import BlockingMemory, Memory, Settings, SettingsError
-from pagefile.settings import ArchiveSettings, EmbedderSettings
+from pagefile.settings import ArchiveSettings, EmbedderSettings, GatewaySettings
 from tests.gateway.scripts import BIG, READ, asked, echo, reader, said, streamed
 from tests.gateway.upstream import Fault, Said, Upstream
 
@@ -143,3 +144,38 @@ def test_other_requests_pass_and_other_objects_are_refused():
         assert ["stub"] == [model.id for model in client.models.list()]
         with pytest.raises(SettingsError, match="OpenAI"):
             pagefile.wrap(object(), memory)
+        with pytest.raises(SettingsError, match="wrapped already"):
+            pagefile.wrap(client.with_options(timeout=3), memory)
+        with pytest.raises(SettingsError, match="mode"):
+            pagefile.wrap(openai.OpenAI(api_key="sk-x"), memory, mode="dry")
+
+
+def test_a_client_of_another_protocol_is_refused():
+    """Its requests would pass without memory, and nothing would say so."""
+    with (
+        BlockingMemory.open(settings=SETTINGS) as memory,
+        anthropic.AnthropicVertex(region="x", project_id="p", access_token="t") as client,
+        pytest.raises(SettingsError, match="not AnthropicVertex"),
+    ):
+        pagefile.wrap(client, memory)
+
+
+def test_a_request_is_switched_off_by_its_header():
+    with wrapped(openai.OpenAI, echo, user_id="ada") as (client, memory, upstream):
+        messages = [{"role": "user", "content": "one"}]
+        asked(client, messages, extra_headers={"x-pagefile-mode": "off"})
+        assert messages == upstream.last["messages"]
+        assert [] == list(memory.conversations())
+
+
+def test_the_setting_holds_where_wrap_says_nothing():
+    settings = replace(SETTINGS, gateway=GatewaySettings(mode="record"))
+    with (
+        Upstream(echo) as upstream,
+        BlockingMemory.open(settings=settings) as memory,
+        of(openai.OpenAI, upstream) as plain,
+    ):
+        messages = [{"role": "user", "content": "one"}]
+        raw = pagefile.wrap(plain, memory).chat.completions.with_raw_response
+        told = raw.create(model="gpt-5", messages=messages).headers
+        assert ("recorded", messages) == (told["x-pagefile-status"], upstream.last["messages"])

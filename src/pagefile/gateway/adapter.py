@@ -6,6 +6,7 @@ with our own tools, passes as it came.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, TypeAlias, cast
 
@@ -14,6 +15,7 @@ from pagefile.gateway.exchanges import Exchange, Json, exchanges, text_of
 from pagefile.gateway.sse import Event, EventSplitter, dumped, object_of
 from pagefile.shapes.skeleton import as_list, as_object, objects_in
 from pagefile.standalone.tools import tool_schemas
+from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.window.candidates import ShownTurn
 from pagefile.window.parts import Parts
 from pagefile.window.wording import Language
@@ -31,6 +33,8 @@ MEDIA_TOKENS = 1_500
 
 #: The most that is held of an answer: of one event, or of an answer that is not a stream.
 MOST_BYTES = 16_000_000
+#: What lets a model call any tool, ours included; None is the default.
+_FREE_CHOICES = (None, "auto", "required", "any")
 #: How streams end.
 _DONE = "[DONE]"
 _LAST = frozenset({"message_stop", "response.completed", "response.incomplete", "response.failed"})
@@ -64,6 +68,8 @@ class Adapter(ABC):
     field: ClassVar[str] = "messages"
     #: The fields that limit the answer, the newest first.
     limits: ClassVar[tuple[str, ...]] = ("max_tokens",)
+    #: The choice of tools that calls none.
+    no_choice: ClassVar[Any] = "none"
 
     # -- requests -------------------------------------------------------------------------------------------------------
 
@@ -150,16 +156,17 @@ class Adapter(ABC):
     def takes_tools(self, body: Json) -> bool:
         """Whether the model may call a tool of ours, and we can answer before the client sees the answer."""
         choice = body.get("tool_choice")
-        return choice not in ("none", {"type": "none"}) and body.get("n") in (None, 1)
+        kind = (as_object(choice) or {}).get("type", choice)
+        return kind in _FREE_CHOICES and body.get("n") in (None, 1)
 
     def with_tools(self, body: Json, language: Language) -> Json:
         """The request with our tools behind the client's own, whose place in a prompt cache they keep."""
         return {**body, "tools": [*self.tools(body), *tool_schemas(language, cast("Any", self.shape))]}
 
-    def without_tools(self, body: Json, names: frozenset[str]) -> Json:
-        left = [tool for tool in self.tools(body) if self.tool_name(tool) not in names]
-        rest = {name: value for name, value in body.items() if name != "tools"}
-        return {**rest, "tools": left} if left else rest
+    def without_own_calls(self, body: Json) -> Json:
+        """The request whose model can call no tool of ours. Providers want the tools of a history that has calls to be there."""
+        left = [tool for tool in self.tools(body) if self.tool_name(tool) not in LOADING_TOOLS]
+        return {**body, "tools": left} if left else {**body, "tool_choice": self.no_choice}
 
     def tool_name(self, tool: Json) -> str:
         return str(tool.get("name") or (as_object(tool.get("function")) or {}).get("name") or "")
@@ -178,10 +185,26 @@ class Adapter(ABC):
     def call_ids(self, messages: Sequence[Json]) -> list[str]:
         """The ids of the tool calls in messages of the model."""
 
-    def unfolded(self, message: Json, said: Sequence[Json]) -> list[Json]:
-        """The model's messages and tool results, in place of the single message that the client saw."""
-        del message
-        return list(said)
+    def unfolded(
+        self, messages: Sequence[Json], logged: Sequence[Json], ours: AbstractSet[str]
+    ) -> list[Json]:
+        """The client's messages with the rounds that it did not see; `ours` are the ids of their calls.
+
+        It saw one message where the model said several: those of the log take its place.
+        """
+        hidden: dict[str, list[Json]] = {}
+        waiting: list[Json] = []
+        for message in logged:
+            calls = self.call_ids([message])
+            if not ours.isdisjoint((*calls, *self.results(message))):
+                waiting.append(message)
+            elif waiting and calls:
+                hidden[calls[0]] = [*waiting, message]
+                waiting = []
+        first = [next(iter(self.call_ids([message])), "") for message in messages]
+        return [
+            one for name, message in zip(first, messages, strict=True) for one in hidden.get(name, [message])
+        ]
 
     def is_final(self, messages: Sequence[Json], stop: str | None) -> bool:
         """Whether the model's turn is over: it waits for no result of a tool."""

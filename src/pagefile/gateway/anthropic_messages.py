@@ -1,7 +1,7 @@
 """Anthropic's Messages: content in blocks, instructions beside the messages, streams of typed events."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from pagefile.gateway.adapter import Adapter, OwnCall, Reply, Round, parts_of, said_arguments, summed
 from pagefile.gateway.exchanges import CACHE_MARK, Json, blocks_of, cache_marks, text_of
@@ -19,6 +19,7 @@ _PIECES = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta"
 
 class Messages(Adapter):
     name, shape, path = "messages", "anthropic", "/messages"
+    no_choice: ClassVar[Any] = {"type": "none"}
 
     def asks(self, message: Json) -> bool:
         blocks = [as_object(block) or {} for block in blocks_of(message)]

@@ -68,26 +68,31 @@ def is_kept(status: int) -> bool:
 
 
 async def carry(call: Call, edge: FailOpen, post: Post) -> AsyncGenerator[Head | bytes]:
-    """The head of the answer, then its bytes. Whatever memory fails to do costs only the memory."""
+    """The head of the answer, then its bytes. Whatever memory fails to do costs only the memory.
+
+    The head of an answer that is not a stream waits for its last round: a later round that fails is the whole answer.
+    """
     body = await prepared(call, edge)
     try:
-        first = True
+        told: Head | None = None
         while True:
             async with post(body) as response:
-                events = is_events(response.headers)
-                if first and call.is_refused(response.status):
+                head = _head_of(response)
+                if told is None and call.is_refused(head.status):
                     body = call.bypassed()
                     continue
-                if first:
-                    yield Head(response.status, response.headers, events)
-                if response.status >= _FAILED:
+                if head.status >= _FAILED:
                     whole = b"".join([piece async for piece in response.pieces()])
-                    yield _failure(call, response.status, whole, first=first)
-                    await _give_up(call, edge, kept=first and is_kept(response.status))
+                    for out in _failure(call, head, whole, told):
+                        yield out
+                    await _give_up(call, edge, kept=told is None and is_kept(head.status))
                     return
-                first = False
+                if told is None and head.events:
+                    yield (told := head)
                 async for piece in response.pieces():
-                    if out := call.reply.feed(piece, events=events):
+                    if out := call.reply.feed(piece, events=head.events):
+                        if told is None:
+                            yield (told := head)
                         yield out
             call.reply.end_round()
             next_body: bytes | None = None
@@ -97,7 +102,7 @@ async def carry(call: Call, edge: FailOpen, post: Post) -> AsyncGenerator[Head |
             if next_body is None:
                 break
             body = next_body
-        if out := call.reply.released():
+        for out in _ended(call, head, told):
             yield out
     finally:
         # The client left, or the provider broke off; without effect on an answer that is in the log.
@@ -113,22 +118,23 @@ def carry_blocking(call: Call, edge: FailOpen, post: BlockingPost) -> Generator[
     else:
         call.status = "off"
     try:
-        first = True
+        told: Head | None = None
         while True:
             with post(body) as response:
-                events = is_events(response.headers)
-                if first and call.is_refused(response.status):
+                head = _head_of(response)
+                if told is None and call.is_refused(head.status):
                     body = call.bypassed()
                     continue
-                if first:
-                    yield Head(response.status, response.headers, events)
-                if response.status >= _FAILED:
-                    yield _failure(call, response.status, b"".join(response.pieces_now()), first=first)
-                    _give_up_blocking(call, edge, kept=first and is_kept(response.status))
+                if head.status >= _FAILED:
+                    yield from _failure(call, head, b"".join(response.pieces_now()), told)
+                    _give_up_blocking(call, edge, kept=told is None and is_kept(head.status))
                     return
-                first = False
+                if told is None and head.events:
+                    yield (told := head)
                 for piece in response.pieces_now():
-                    if out := call.reply.feed(piece, events=events):
+                    if out := call.reply.feed(piece, events=head.events):
+                        if told is None:
+                            yield (told := head)
                         yield out
             call.reply.end_round()
             next_body = edge.attempt_blocking("recording an answer", call.after_round, None, always=True)
@@ -136,15 +142,30 @@ def carry_blocking(call: Call, edge: FailOpen, post: BlockingPost) -> Generator[
             if next_body is None:
                 break
             body = next_body
-        if out := call.reply.released():
-            yield out
+        yield from _ended(call, head, told)
     finally:
         _give_up_blocking(call, edge, kept=True)
 
 
-def _failure(call: Call, status: int, body: bytes, *, first: bool) -> bytes:
-    """A failure of the first round is the provider's own response; in a stream that has begun, it is an event."""
-    return body if first or not call.reply.events else call.reply.error_event(error_of(body, status))
+def _head_of(response: Response | BlockingResponse) -> Head:
+    return Head(response.status, response.headers, is_events(response.headers))
+
+
+def _failure(call: Call, head: Head, body: bytes, told: Head | None) -> Iterator[Head | bytes]:
+    """The provider's own response; in a stream that has begun, an event."""
+    if told is None:
+        yield head
+        yield body
+    else:
+        yield call.reply.error_event(error_of(body, head.status))
+
+
+def _ended(call: Call, head: Head, told: Head | None) -> Iterator[Head | bytes]:
+    """What is left when the last round is over."""
+    if told is None:
+        yield head
+    if out := call.reply.released():
+        yield out
 
 
 async def prepared(call: Call, edge: FailOpen) -> bytes:

@@ -36,7 +36,7 @@ class ChatCompletions(Adapter):
         last = messages[leading - 1]
         content = last.get("content")
         more: Any = (
-            f"{content}\n\n{text}"
+            f"{content}\n\n{text}".lstrip()
             if isinstance(content, str)
             else [*(as_list(content) or []), self.text_block(text)]
         )

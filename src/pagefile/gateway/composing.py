@@ -1,12 +1,12 @@
 """The request as the model gets it: the client's own messages, chosen by the window, with memory beside the question."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from pagefile.gateway.adapter import Adapter, Talk
 from pagefile.gateway.exchanges import Exchange, Json, base_key
 from pagefile.tiers.page_in import LOADING_TOOLS
-from pagefile.window.candidates import ShownTurn
+from pagefile.window.candidates import TURNS, ShownTurn
 from pagefile.window.receipt import Window
 
 
@@ -59,25 +59,24 @@ class Composition:
         return body
 
     def _earlier(self, earlier: Sequence[Exchange]) -> list[Json]:
-        """Earlier exchanges, from the newest back to the first that the window leaves out."""
+        """Earlier exchanges, from the first that the window shows. One that is in no log passes as the client wrote it."""
         parts = self.window.parts
         if self.from_log:
             return self.adapter.rendered(parts.turns, parts.blobs)
         by_key = {base_key(turn.turn_id): turn for turn in parts.turns}
-        # A window that holds no turn at all has lost them: the store failed, and the client's history is all there is.
-        if not by_key:
-            return [message for exchange in earlier for message in exchange.messages] if self._lost else []
-        groups: list[Sequence[Json]] = []
-        for exchange in reversed(earlier):
+        reached, messages = self._has_all(by_key), list[Json]()
+        for exchange in earlier:
             shown = by_key.get(exchange.key)
-            if shown is None:
-                break
-            groups.append(self._shown(exchange, shown))
-        return [message for group in reversed(groups) for message in group]
+            reached = reached or shown is not None
+            if reached:
+                messages += exchange.messages if shown is None else self._shown(exchange, shown)
+        return messages
 
-    @property
-    def _lost(self) -> bool:
-        return bool(self.window.receipt.degraded)
+    def _has_all(self, shown: Collection[str]) -> bool:
+        """Whether the window shows everything of the log, or has lost all of it: then nothing of the client's history is left out."""
+        receipt = self.window.receipt
+        dropped = self.window.mode != "FULL_HISTORY" or any(one.block in TURNS for one in receipt.dropped)
+        return not dropped or bool(receipt.degraded and not shown)
 
     def _shown(self, exchange: Exchange, shown: ShownTurn) -> Sequence[Json]:
         if not self.redeemable:

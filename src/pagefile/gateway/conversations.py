@@ -115,8 +115,14 @@ class Conversations:
         """
         recorded = asyncio.ensure_future(self._open(who, found, shape))
         self._running_now.add(recorded)
-        recorded.add_done_callback(self._running_now.discard)
+        recorded.add_done_callback(self._ended)
         return await asyncio.shield(recorded)
+
+    def _ended(self, recorded: asyncio.Future[Place]) -> None:
+        self._running_now.discard(recorded)
+        if not recorded.cancelled():
+            # Retrieved, so that asyncio does not report it again: whoever waited for it has.
+            recorded.exception()
 
     async def _open(self, who: Who, found: Sequence[Exchange], shape: Shape) -> Place:
         scope, place = who.scope, (who.scope, who.conversation or found[0].key)

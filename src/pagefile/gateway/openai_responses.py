@@ -1,6 +1,7 @@
 """OpenAI's Responses: a list of items in and out; the provider may hold the history itself."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import cast
 
 from pagefile.gateway.adapter import Adapter, OwnCall, Reply, Round, parts_of, said_arguments, summed
@@ -92,10 +93,33 @@ class Responses(Adapter):
     def call_ids(self, messages: Sequence[Json]) -> list[str]:
         return [str(item.get("call_id")) for item in messages if item.get("type") in _CALLS]
 
-    def unfolded(self, message: Json, said: Sequence[Json]) -> list[Json]:
-        # The client has the last round's items as they came; only the hidden ones are missing before them.
-        hidden = [place for place, item in enumerate(said) if item.get("type") in _RESULTS]
-        return [*said[: hidden[-1] + 1], message] if hidden else [message]
+    def unfolded(
+        self, messages: Sequence[Json], logged: Sequence[Json], ours: AbstractSet[str]
+    ) -> list[Json]:
+        """The client saw each item but those of our calls, which belong before whatever followed them."""
+        groups: list[tuple[list[Json], set[str]]] = []
+        last: Json = {}
+        for item in logged:
+            mine = item.get("call_id") in ours
+            if mine and last.get("call_id") not in ours:
+                groups.append(([], set()))
+            if groups:
+                hidden, following = groups[-1]
+                hidden.extend([item] if mine else [])
+                following |= set[str]() if mine else _names(item)
+            last = item
+        whole: list[Json] = []
+        for item in messages:
+            while groups and not groups[0][1].isdisjoint(_names(item)):
+                whole += groups.pop(0)[0]
+            whole.append(item)
+        return whole
+
+
+def _names(item: Json) -> set[str]:
+    """What an item is known by; some clients leave out its id."""
+    named = (item.get("call_id"), item.get("id"), item.get("encrypted_content"))
+    return {name for name in named if isinstance(name, str)}
 
 
 class ResponsesReply(Reply):

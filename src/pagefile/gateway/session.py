@@ -7,7 +7,7 @@ whether another round follows. The service does that for its routes, and transpo
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from pagefile.edge.recorder import as_json
@@ -17,6 +17,7 @@ from pagefile.gateway.adapter import Adapter, OwnCall, Reply, Round, Talk
 from pagefile.gateway.composing import Added, Composition
 from pagefile.gateway.conversations import Conversations, Place, Who, version_of
 from pagefile.gateway.exchanges import Json
+from pagefile.gateway.identity import Mode
 from pagefile.gateway.provider_ids import Held, ProviderIds
 from pagefile.gateway.sse import dumped
 from pagefile.inspector import urls
@@ -28,8 +29,6 @@ from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.window.budget import model_limits
 from pagefile.window.receipt import Window
 from pagefile.window.wording import WORDINGS
-
-Mode = Literal["on", "record", "off"]
 
 #: Room for what memory adds, where the size of the model's window is not known.
 _ROOM_FOR_MEMORY = 8_000
@@ -50,8 +49,6 @@ class Gateway:
     conversations: Conversations = field(init=False)
     #: What was added in the first request of a turn: later ones add the same, so that a prompt cache holds.
     added: Lru[tuple[Scope, str], Added] = field(default_factory=lambda: Lru(_TURNS_REMEMBERED))
-    #: Rounds that the client did not see, by their turn and the client's call that ended them.
-    rounds: Lru[tuple[Scope, str, str], list[Json]] = field(default_factory=lambda: Lru(_TURNS_REMEMBERED))
     provider_ids: ProviderIds = field(init=False)
 
     def __post_init__(self) -> None:
@@ -108,7 +105,7 @@ class Call:
         self.status = "nothing-asked" if self.place is None else "recorded"
         if not talk.exchanges or self.mode == "record":
             return self.raw
-        talk = self._unfolded(Talk(talk.preamble, list(self._placed.exchanges)))
+        talk = await self._unfolded(Talk(talk.preamble, list(self._placed.exchanges)))
         window = await self._window()
         body = self._composed(talk, window)
         self.window, self.window_s = window, perf_counter() - began
@@ -203,15 +200,15 @@ class Call:
         self.gateway.added[name] = new
         return new
 
-    def _unfolded(self, talk: Talk) -> Talk:
-        """The running exchange with our own rounds in it, as the model saw them."""
+    async def _unfolded(self, talk: Talk) -> Talk:
+        """The running exchange with our own rounds in it, as the model saw them: the log has what the client did not see."""
         *earlier, current = talk.exchanges
-        known, place = self.gateway.rounds, self._placed
-        rest: list[Json] = []
-        for message in current.rest:
-            call = next(iter(self.adapter.call_ids([message])), None)
-            hidden = None if call is None else known.get((place.chat.scope, place.turn.id, call))
-            rest += [message] if hidden is None else self.adapter.unfolded(message, hidden)
+        place, adapter = self._placed, self.adapter
+        ours = {step.call_id for step in place.turn.steps if step.tool in LOADING_TOOLS}
+        # A client may have tools of these names itself.
+        if not ours or not ours.isdisjoint(adapter.call_ids(current.rest)):
+            return talk
+        rest = adapter.unfolded(current.rest, await place.chat.messages(place.turn.id), ours)
         return Talk(talk.preamble, [*earlier, replace(current, rest=tuple(rest))])
 
     def is_refused(self, status: int) -> bool:
@@ -222,6 +219,7 @@ class Call:
         """The request as it came. Memory failed, was slow, or was refused; the answer is still recorded, if its turn exists."""
         self.status = "bypassed"
         self.window, self.saved_tokens = None, 0
+        self.said.clear()
         self.reply = self.adapter.reply(frozenset())
         return self.raw
 
@@ -241,16 +239,13 @@ class Call:
         ended = self.reply.rounds[-1]
         if self.place is None:
             return None
-        if ended.calls and not ended.foreign and ended.stop is not None and not self._exhausted:
+        may_go_on = len(self.reply.rounds) <= self.gateway.settings.max_rounds
+        if ended.calls and not ended.foreign and ended.stop is not None and may_go_on:
             self.unanswered = ended
             return self._next(ended, [await self._answer(call) for call in ended.calls])
         self.said += ended.messages
         await self._finish(ended)
         return None
-
-    @property
-    def _exhausted(self) -> bool:
-        return len(self.reply.rounds) > self.gateway.settings.max_rounds
 
     def next_without_memory(self) -> bytes | None:
         """The next round if memory failed to answer the model's calls or was slow: the model is told so. None if none wait."""
@@ -265,9 +260,9 @@ class Call:
         told = [*ended.messages, *self.adapter.own_results(list(zip(ended.calls, answers, strict=True)))]
         self.said += told
         body = self.adapter.with_messages(self.sent, [*self.adapter.messages(self.sent), *told])
-        if self._exhausted:
+        if len(self.reply.rounds) == self.gateway.settings.max_rounds:
             # Now the model must answer with what it has.
-            body = self.adapter.without_tools(body, LOADING_TOOLS)
+            body = self.adapter.without_own_calls(body)
         self.sent = body
         self.reply.continue_round()
         return dumped(body)
@@ -284,8 +279,6 @@ class Call:
         """The answer, in the log; a turn whose model waits for the client's tools stays open."""
         self.ended = True
         place, said = self._placed, [as_json(message) for message in self.said]
-        if len(self.reply.rounds) > 1 and (calls := self.adapter.call_ids(ended.messages)):
-            self.gateway.rounds[place.chat.scope, place.turn.id, calls[0]] = list(self.said)
         final = ended.stop is not None and self.adapter.is_final(ended.messages, ended.stop)
         try:
             place.turn = await self._written(place.turn, said, final=final)
@@ -319,8 +312,8 @@ class Call:
     async def give_up(self, *, kept: bool) -> None:
         """The answer will not come: the client left, or the provider broke off or refused.
 
-        What was said until then is in the log, and the turn is marked as unanswered. If nothing was said and the same request may
-        come again (`kept`), its turn waits for it.
+        What the client heard until then, which of an answer that is no stream is nothing, is in the log, and the turn is marked as
+        unanswered. If it heard nothing and the same request may come again (`kept`), its turn waits for it.
         """
         if self.place is None or self.ended:
             return
@@ -331,7 +324,8 @@ class Call:
             await self._finish(ended)
             return
         self.ended = True
-        said = [as_json(message) for message in (*self.said, *(ended.messages if not ended.calls else ()))]
+        heard = (*self.said, *(ended.messages if not ended.calls else ())) if self.reply.events else ()
+        said = [as_json(message) for message in heard]
         if kept and not said:
             return
         turn = self.place.turn

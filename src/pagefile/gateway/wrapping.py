@@ -17,12 +17,14 @@ from pagefile.errors import SettingsError
 from pagefile.gateway import ADAPTERS, identity
 from pagefile.gateway.carrying import Head, carry, carry_blocking
 from pagefile.gateway.conversations import Who
-from pagefile.gateway.session import Call, Gateway, Mode
+from pagefile.gateway.identity import Mode
+from pagefile.gateway.session import Call, Gateway
 from pagefile.gateway.sse import request_object
 
 C = TypeVar("C")
 
 _LIBRARIES = ("httpx2", "httpx")
+_WRAPPED = "pagefile_wrapped"
 #: Written again for the body that is sent, or said of the one that is handed on.
 _DROPPED = (
     frozenset({"content-length", "content-encoding", "transfer-encoding", "accept-encoding"}) | identity.OURS
@@ -36,7 +38,7 @@ def wrap(
     user_id: str | None = None,
     conversation_id: str | None = None,
     tenant: str | None = None,
-    mode: Mode = "on",
+    mode: Mode | None = None,
     window_tokens: int | None = None,
 ) -> C:
     """The same client with memory: `OpenAI`, `AsyncOpenAI`, `Anthropic` or `AsyncAnthropic`.
@@ -52,20 +54,36 @@ def wrap(
     inner: Any = getattr(client, "_client", None)
     copy = getattr(client, "copy", None)
     library = _library_of(inner)
-    if library is None or copy is None:
+    if library is None or copy is None or not _speaks_a_protocol(client):
         kind = type(client).__name__
         raise SettingsError(
             f"wrap() takes a client of openai or anthropic, not {kind}: OpenAI(), AsyncAnthropic() …"
         )
+    if hasattr(inner, _WRAPPED):
+        raise SettingsError("This client is wrapped already: wrap the one that it was made of.")
+    if mode not in (None, "on", "record", "off"):
+        raise SettingsError(f"mode is {mode!r}: give 'on', 'record' or 'off'.")
     base = memory.inner if isinstance(memory, BlockingMemory) else memory
     given = base.settings.gateway
     settings = given if window_tokens is None else replace(given, window_tokens=window_tokens)
     edge = FailOpen(memory, "gateway", timeout_s=settings.deadline_s)
-    session = _Session(Gateway(base, settings), edge, Who(user_id, tenant, conversation_id), mode)
+    session = _Session(
+        Gateway(base, settings), edge, Who(user_id, tenant, conversation_id), mode or given.mode
+    )
     asynchronous = isinstance(inner, library.AsyncClient)
     made = _asynchronous(library, inner, session) if asynchronous else _synchronous(library, inner, session)
     kind = library.AsyncClient if asynchronous else library.Client
-    return cast("C", copy(http_client=kind(transport=made, base_url=inner.base_url, timeout=inner.timeout)))
+    outer = kind(transport=made, base_url=inner.base_url, timeout=inner.timeout)
+    setattr(outer, _WRAPPED, True)
+    return cast("C", copy(http_client=outer))
+
+
+def _speaks_a_protocol(client: object) -> bool:
+    """Not those of Bedrock and Vertex, whose requests and addresses are their clouds' own."""
+    own = [
+        kind for kind in type(client).__mro__ if kind.__module__.partition(".")[0] in {"openai", "anthropic"}
+    ]
+    return not own or any(kind.__name__.removeprefix("Async") in {"OpenAI", "Anthropic"} for kind in own)
 
 
 def _library_of(inner: object) -> Any:
@@ -90,7 +108,7 @@ class _Session:
             return None
         given = identity.who(request.headers, body, tenant=self.who.tenant, user=None, default=None)
         who = Who(self.who.user or given.user, self.who.tenant, given.conversation or self.who.conversation)
-        return Call(self.gateway, adapter, who, raw, body, self.mode)
+        return Call(self.gateway, adapter, who, raw, body, identity.mode(request.headers, self.mode))
 
 
 def _again(library: Any, request: Any, body: bytes) -> Any:

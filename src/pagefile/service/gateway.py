@@ -28,7 +28,7 @@ from pagefile.errors import AccessError, PagefileError
 from pagefile.gateway import ADAPTERS, identity
 from pagefile.gateway.carrying import Head, carry
 from pagefile.gateway.prices import read_prices
-from pagefile.gateway.session import Call, Gateway, Mode
+from pagefile.gateway.session import Call, Gateway
 from pagefile.gateway.sse import dumped, request_object
 from pagefile.inspector.traffic import Traffic
 from pagefile.lru import Lru
@@ -53,7 +53,6 @@ _IN_PATHS = "/%!$&'()*+,;=:@~"
 #: Headers that say on whose account a key of OpenAI's is used: they belong to the client's own.
 _OF_A_KEY = frozenset({"openai-organization", "openai-project"})
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_MODES: Mapping[str, int] = {"on": 2, "record": 1, "off": 0}
 _LEAVE_NOTHING = frozenset({("POST", "/v1/embeddings"), ("POST", "/v1/messages/count_tokens")})
 _UNREACHABLE = "The provider cannot be reached: "
 
@@ -242,7 +241,8 @@ class _Carried:
             request.headers, body, tenant=principal.tenant, user=principal.user, default=settings.user_id
         )
         about(request.scope, replace(who.scope, conversation=who.conversation))
-        return Call(self.upstream.gateway, adapter, who, raw, body, self._mode(settings.mode))
+        mode = identity.mode(request.headers, settings.mode)
+        return Call(self.upstream.gateway, adapter, who, raw, body, mode)
 
     async def _refuse_others(self, call: Call | None) -> None:
         """One key of the provider's serves all holders of our keys: refuse what reaches anything that another left there."""
@@ -270,10 +270,6 @@ class _Carried:
         check = partial(is_anothers, memory, own)
         if await self.upstream.edge(call).attempt("looking for a conversation's owner", check, False):
             raise AccessError(NOT_YOURS)
-
-    def _mode(self, most: Mode) -> Mode:
-        asked = self.request.headers.get(identity.MODE, most)
-        return cast("Mode", min(asked if asked in _MODES else most, most, key=_MODES.__getitem__))
 
     async def _until_gone(self, scope: anyio.CancelScope) -> None:
         while (await self.request.receive())["type"] != "http.disconnect":
