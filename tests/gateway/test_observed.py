@@ -130,3 +130,13 @@ def test_a_provider_that_is_not_there(tmp_path):
 def test_a_slow_provider_costs_nothing_but_time(tmp_path):
     with behind(lambda _: Fault(sleep_s=0.3, said=echo({"messages": QUESTION})), tmp_path) as here:
         assert "answer 1" == asked(here.openai(), QUESTION).choices[0].message.content
+
+
+def test_a_provider_that_breaks_off_is_one_line_in_the_log(tmp_path, caplog):
+    """It is no failure of ours, and the client learns of it: the connection is closed before the end."""
+    with behind(lambda _: Fault(cut_after=2), tmp_path) as here:
+        with pytest.raises(httpx.RemoteProtocolError):
+            httpx.post(f"{here.url}/v1/chat/completions", json={**BODY, "stream": True})
+        told = [record for record in caplog.records if record.name == "pagefile.service"]
+    assert ["a provider broke off: RemoteProtocolError"] == [record.getMessage() for record in told]
+    assert all(record.exc_info is None for record in caplog.records)

@@ -186,3 +186,14 @@ async def test_a_recording_that_fails_behind_its_request_is_not_reported_by_asyn
         await asyncio.sleep(0.05)
     gc.collect()
     assert [] == reported
+
+
+@pytest.mark.parametrize("path", ["/chat/completions", "/v1/chat/completions", "/v1/v1/chat/completions"])
+def test_a_base_url_may_have_its_version_or_not(tmp_path, path):
+    """Clients disagree on who adds it: Anthropic's own adds it, the AI SDK's for Anthropic does not."""
+    with behind(echo, tmp_path) as here:
+        body = {"model": "gpt-5", "messages": [{"role": "user", "content": "one"}]}
+        # A key of the vendor's is none of ours, on these paths too.
+        answer = httpx.post(here.url + path, json=body, headers={"x-api-key": "sk-x"})
+        assert "memory" == answer.headers["x-pagefile-status"]
+        assert ["/v1/chat/completions"] == [path for path, _, _ in here.upstream.requests]

@@ -3,14 +3,16 @@
 import socket
 import subprocess
 import threading
+from collections.abc import Mapping
 from contextlib import closing
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer import Argument, Option
 
 from pagefile.cli.invocation import Invocation, command
-from pagefile.cli.output import say
+from pagefile.cli.output import say, warn
 from pagefile.errors import SettingsError
 from pagefile.settings import Settings
 from pagefile.settings.sources import child_environment, shown
@@ -47,31 +49,46 @@ def quickstart(
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        server, thread = _started(settings, listener)
+        app, server, thread = _started(settings, listener)
         try:
             say(f"Memory: {shown(settings.url)}, of {user!r}. Look at it at {url}. Set for this run only:")
             for variable, name, _, path in _PROVIDERS:
                 say(f"  {variable}={url}{path}  → {shown(given[name])}")
                 environment[variable] = f"{url}{path}"
-            code = _run(agent, environment)
+            code = _run(_told(agent, url, environment), environment)
         finally:
             server.should_exit = True
             thread.join(_START_S)
+    if not any(app.state.upstreams.observer.traffic.of(None, None)):
+        warn(
+            "No request came through the gateway: set the base URL in the agent's own settings, and start `pagefile gateway`."
+        )
     raise typer.Exit(code)
 
 
-def _started(settings: Settings, listener: socket.socket) -> tuple[Any, threading.Thread]:
+def _told(agent: list[str], url: str, environment: Mapping[str, str]) -> list[str]:
+    """The command; for Codex, which reads no variable, with the URL as one of its settings."""
+    command, *rest = agent
+    if Path(command).stem != "codex":
+        return agent
+    login = 'env_key="OPENAI_API_KEY"' if "OPENAI_API_KEY" in environment else "requires_openai_auth=true"
+    provider = f'{{name="Pagefile",base_url="{url}/v1",wire_api="responses",{login}}}'
+    return [command, "-c", f"model_providers.pagefile={provider}", "-c", 'model_provider="pagefile"', *rest]
+
+
+def _started(settings: Settings, listener: socket.socket) -> tuple[Any, Any, threading.Thread]:
     import uvicorn  # noqa: PLC0415 - the extra service, which no other command needs
 
     from pagefile.service.app import create_app  # noqa: PLC0415 - likewise
 
-    server = uvicorn.Server(uvicorn.Config(create_app(settings), log_level="error", access_log=False))
+    app = create_app(settings)
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     waited = threading.Event()
     for _ in range(int(_START_S * 100)):
         if server.started:
-            return server, thread
+            return app, server, thread
         if not thread.is_alive():
             break
         waited.wait(0.01)

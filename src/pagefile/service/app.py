@@ -43,6 +43,7 @@ from pagefile.service.inspector_auth import InspectorAuth
 from pagefile.service.problems import http_error, pagefile_error, validation_error
 from pagefile.service.request_guard import ErrorMiddleware, RequestGuard
 from pagefile.service.streams import open_streams
+from pagefile.service.vendor_paths import versioned
 from pagefile.settings import ServiceSettings, Settings
 from pagefile.tiers.episodes import Episodes
 
@@ -77,6 +78,13 @@ class _Service(FastAPI):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
+            path = versioned(scope["path"])
+            if path != scope["path"]:
+                scope = {
+                    **scope,
+                    "path": path,
+                    "raw_path": versioned(scope["raw_path"].decode("latin-1")).encode("latin-1"),
+                }
             await super().__call__(scope, receive, send)
         else:
             await self.router({**scope, "app": self}, receive, send)

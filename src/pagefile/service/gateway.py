@@ -4,6 +4,7 @@ Where a request goes is a setting and never part of it. Keys of providers pass t
 they are neither stored nor logged.
 """
 
+import logging
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
@@ -40,6 +41,8 @@ from pagefile.service.vendor_paths import is_vendors
 from pagefile.settings import GatewaySettings, Settings
 from pagefile.shapes.skeleton import as_object
 from pagefile.stores.key_secrets import is_key
+
+logger = logging.getLogger("pagefile.service")
 
 #: Hop-by-hop headers, those that a proxy writes itself, and cookies: they are this host's, and the inspector's is a key.
 _HOP = frozenset(
@@ -215,10 +218,12 @@ class _Carried:
             try:
                 await (self._pass(raw, send) if call is None else self._carry(call, send))
             except httpx.HTTPError as error:
-                if self.began:
-                    # Closing the connection tells the client that the answer is not complete.
-                    raise
-                await self._failed(error, send)
+                # Of an answer that has begun, the server closes the connection: that tells the client that it is not complete.
+                logger.warning(
+                    "a provider %s: %s", "broke off" if self.began else "failed", type(error).__name__
+                )
+                if not self.began:
+                    await self._failed(error, send)
             except PagefileError as error:
                 if self.began:
                     raise

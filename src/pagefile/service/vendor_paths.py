@@ -18,6 +18,14 @@ def is_vendors(path: str) -> bool:
     return path.startswith(_VERSION) and path.removeprefix(_VERSION).partition("/")[0] in _RESOURCES
 
 
+def versioned(path: str) -> str:
+    """The path with one version: clients disagree on whether a base URL ends in it."""
+    if is_vendors(f"/v1{path}"):
+        return f"/v1{path}"
+    twice = path.startswith("/v1/v1/") and is_vendors(path.removeprefix("/v1"))
+    return path.removeprefix("/v1") if twice else path
+
+
 #: Where other vendors' memory APIs are: their clients always send a key, if only because they refuse to start without one.
 FACES = ("/mem0", "/agent-memory", "/v1/memory_stores")
 
