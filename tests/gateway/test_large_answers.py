@@ -4,7 +4,7 @@ from time import process_time
 
 import pytest
 
-from pagefile.gateway import ADAPTERS, adapter
+from pagefile.gateway import ADAPTERS, replies
 from pagefile.gateway.sse import EventSplitter
 from tests.gateway.behind import behind
 from tests.gateway.scripts import QUESTION, asked, said
@@ -33,7 +33,7 @@ def test_the_end_of_an_event_may_arrive_in_pieces(end):
 
 @pytest.mark.parametrize("path", list(ADAPTERS))
 def test_an_event_without_end_passes_and_is_not_held(monkeypatch, path):
-    monkeypatch.setattr(adapter, "MOST_BYTES", 1_000)
+    monkeypatch.setattr(replies, "MOST_BYTES", 1_000)
     reply = ADAPTERS[path].reply(frozenset())
     pieces = [b'data: {"x":"', *[b"A" * 300] * 9, b'"}\n\n']
     passed = [reply.feed(piece, events=True) for piece in pieces]
@@ -43,7 +43,7 @@ def test_an_event_without_end_passes_and_is_not_held(monkeypatch, path):
 
 
 def test_an_answer_that_is_too_large_passes_unrecorded(tmp_path, monkeypatch):
-    monkeypatch.setattr(adapter, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(replies, "MOST_BYTES", 100_000)
     large = "word " * 200_000
     with behind(lambda _: Said(large), tmp_path) as here:
         assert large == said(asked(here.openai(), QUESTION))

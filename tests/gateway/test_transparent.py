@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import json
+from dataclasses import replace
 from urllib.parse import quote
 
 import httpx
@@ -12,6 +13,7 @@ from pagefile import Memory
 from pagefile.errors import StoreUnavailableError
 from pagefile.gateway import ADAPTERS
 from pagefile.gateway.conversations import Conversations, Who
+from tests.acceptance.http_server import listening
 from tests.gateway.behind import behind
 from tests.gateway.scripts import BIG, READ, UUID, asked, echo, reader, said
 from tests.gateway.test_regressions import ROW, read_table
@@ -197,3 +199,12 @@ def test_a_base_url_may_have_its_version_or_not(tmp_path, path):
         answer = httpx.post(here.url + path, json=body, headers={"x-api-key": "sk-x"})
         assert "memory" == answer.headers["x-pagefile-status"]
         assert ["/v1/chat/completions"] == [path for path, _, _ in here.upstream.requests]
+
+
+def test_the_providers_url_may_have_its_version_or_not(tmp_path):
+    with behind(echo, tmp_path) as here:
+        versioned = replace(here.settings.gateway, anthropic_url=f"{here.upstream.url}/v1/")
+        with listening(replace(here.settings, gateway=versioned)) as url:
+            body = {"model": "claude-opus-4-6", "messages": [{"role": "user", "content": "one"}]}
+            assert 200 == httpx.post(f"{url}/v1/messages", json=body).status_code
+        assert ["/v1/messages"] == [path for path, _, _ in here.upstream.requests]

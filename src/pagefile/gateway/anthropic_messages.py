@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, cast
 
-from pagefile.gateway.adapter import Adapter, OwnCall, Reply, Round, parts_of, said_arguments, summed
+from pagefile.gateway.adapter import Adapter, parts_of
 from pagefile.gateway.exchanges import CACHE_MARK, Json, blocks_of, cache_marks, text_of
+from pagefile.gateway.replies import OwnCall, Reply, Round, said_arguments, summed
 from pagefile.gateway.sse import Event, encoded
 from pagefile.shapes.skeleton import as_list, as_object, objects_in
 from pagefile.window.candidates import ShownTurn
@@ -36,9 +37,6 @@ class Messages(Adapter):
             return {**body, "system": f"{given}\n\n{text}"}
         # Behind the client's own marks for the prompt cache, which stay valid.
         return {**body, "system": [*(as_list(given) or []), self.text_block(text)]}
-
-    def with_messages(self, body: Json, messages: Sequence[Json]) -> Json:
-        return {**body, "messages": list(messages)}
 
     def is_stateful(self, body: Json) -> bool:
         return bool(body.get("thread"))

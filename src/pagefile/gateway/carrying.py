@@ -11,7 +11,7 @@ from typing import Protocol
 import anyio
 
 from pagefile.edge.fail_open import FailOpen
-from pagefile.gateway.adapter import error_of
+from pagefile.gateway.replies import error_of
 from pagefile.gateway.session import Call
 
 logger = logging.getLogger("pagefile")

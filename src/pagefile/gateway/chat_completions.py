@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from pagefile.gateway.adapter import Adapter, OwnCall, Reply, Round, said_arguments, summed
+from pagefile.gateway.adapter import Adapter
 from pagefile.gateway.exchanges import Json, text_of
+from pagefile.gateway.replies import OwnCall, Reply, Round, said_arguments, summed
 from pagefile.gateway.sse import Event, encoded
 from pagefile.shapes.skeleton import as_list, as_object, objects_in
 from pagefile.window.candidates import ShownTurn

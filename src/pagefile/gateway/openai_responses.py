@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import cast
 
-from pagefile.gateway.adapter import Adapter, OwnCall, Reply, Round, parts_of, said_arguments, summed
+from pagefile.gateway.adapter import Adapter, parts_of
 from pagefile.gateway.exchanges import Json
+from pagefile.gateway.replies import OwnCall, Reply, Round, said_arguments, summed
 from pagefile.gateway.sse import Event, encoded
 from pagefile.shapes.skeleton import as_list, as_object, objects_in
 from pagefile.window.candidates import ShownTurn

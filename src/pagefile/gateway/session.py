@@ -13,12 +13,13 @@ from urllib.parse import quote, urlencode
 from pagefile.edge.recorder import as_json
 from pagefile.engine import Memory
 from pagefile.errors import ConflictError, PagefileError, SettingsError
-from pagefile.gateway.adapter import Adapter, OwnCall, Reply, Round, Talk
+from pagefile.gateway.adapter import Adapter, Talk
 from pagefile.gateway.composing import Added, Composition
 from pagefile.gateway.conversations import Conversations, Place, Who, version_of
 from pagefile.gateway.exchanges import Json
 from pagefile.gateway.identity import Mode
 from pagefile.gateway.provider_ids import Held, ProviderIds
+from pagefile.gateway.replies import OwnCall, Reply, Round
 from pagefile.gateway.sse import dumped
 from pagefile.inspector import urls
 from pagefile.lru import Lru

@@ -87,7 +87,8 @@ class Upstreams:
         settings, path = self.settings, cast("str", request.scope["path"])
         # As the client wrote it: decoding and encoding again would change which segments it has.
         sent = quote(request.scope["raw_path"], safe=_IN_PATHS)
-        anthropic = Target(settings.anthropic_url, sent, "x-api-key", settings.anthropic_api_key)
+        base = settings.anthropic_url and settings.anthropic_url.rstrip("/").removesuffix("/v1")
+        anthropic = Target(base, sent, "x-api-key", settings.anthropic_api_key)
         openai = Target(
             settings.openai_url, sent.removeprefix("/v1"), "authorization", settings.openai_api_key
         )
