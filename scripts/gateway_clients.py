@@ -117,7 +117,9 @@ def _python(python: Path, package: str, version: str, url: str) -> Client:
     quiet = {"OPENAI_AGENTS_DISABLE_TRACING": "1", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
     # The scripts are named after the packages, and must not be imported instead of them: hence `-P`.
     script = _SCRIPTS / f"{package.replace('-', '_')}.py"
-    return Client(f"PyPI `{package}`", version, [str(python), "-P", str(script)], {**keys, **urls_of, **quiet}, {})
+    return Client(
+        f"PyPI `{package}`", version, [str(python), "-P", str(script)], {**keys, **urls_of, **quiet}, {}
+    )
 
 
 def _codex(node: Path, url: str) -> Client:
