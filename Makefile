@@ -37,7 +37,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve test check bench soak races wheel dist image sbom chart sizes platforms fuzz findings docs pictures traceability lock format clean typescript pythons frameworks frameworks-lock
+.PHONY: help setup serve test check bench soak races wheel dist image sbom chart sizes platforms fuzz findings docs pictures traceability lock format clean typescript pythons frameworks frameworks-lock encrypted
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -141,11 +141,12 @@ SAME = --constraint requirements.lock
 # What the image can speak to; `make serve` can do without the databases.
 IMAGE_EXTRAS := postgres redis milvus openai otel mcp
 
-lock: $(BIN)/uv ## Resolve the dependencies again into the four locks (ARGS=--upgrade for newer ones)
+lock: $(BIN)/uv ## Resolve the dependencies again into the four locks and that of `make encrypted` (ARGS=--upgrade for newer ones)
 	$(COMPILE) --extra all --group dev -o requirements.lock
 	$(COMPILE) $(SAME) --extra openai --extra mcp --group setup -o requirements-serve.lock
 	$(COMPILE) $(SAME) $(IMAGE_EXTRAS:%=--extra %) --group build -o requirements-image.lock
 	$(COMPILE) $(SAME) --extra all --extra claude --group dev --group check -o requirements-check.lock
+	$(COMPILE) $(SAME) --extra all --group dev --group encrypted --no-emit-package apsw -o locks/encrypted.lock
 
 # The frameworks that do not resolve beside the main lock have locks of their own: the newest versions that our bounds allow, and the
 # lowest. CrewAI wants another `openai` than the OpenAI Agents SDK, so it is alone.
@@ -158,6 +159,10 @@ frameworks: $(READY) .venv-frameworks/.ready .venv-crewai/.ready $(if $(LOWEST),
 	$(BIN)/pyright --project locks/pyright.json
 	$(BIN)/pagefile bench frameworks
 	$(if $(LOWEST),$(BIN)/pagefile bench frameworks --lowest)
+
+# `apsw-sqlite3mc` is apsw with another SQLite: it takes the place of apsw, so it has an environment of its own.
+encrypted: $(READY) .venv-encrypted/.ready ## Test SQLite databases with a SQLite that encrypts them
+	.venv-encrypted/bin/pytest tests/integration/sqlite tests/acceptance/test_backup.py $(ARGS)
 
 .venv-%/.ready: locks/%.lock pyproject.toml | $(BIN)/uv
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-$*

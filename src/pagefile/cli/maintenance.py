@@ -21,7 +21,7 @@ from pagefile.engine.verification import Finding, Report
 from pagefile.engine.verification import verify as verified
 from pagefile.errors import SettingsError, StoreUnavailableError
 from pagefile.settings import Settings
-from pagefile.stores.registry import Schema, back_up_file, file_schema, server_schema
+from pagefile.stores.registry import Schema, back_up_file, file_schema, read_key, server_schema
 
 #: Notes shown to people; scripts get all of them.
 _NOTES_SHOWN = 20
@@ -203,7 +203,7 @@ def backup(
     partial = file.with_name(f"{file.name}.partial")
     partial.unlink(missing_ok=True)
     with moving(f"Copying {place.name}"), _private():
-        anyio.run(back_up_file, place, partial)
+        anyio.run(back_up_file, place, partial, read_key(cli.settings.encryption_key_file))
         settings = replace(cli.settings, url=f"sqlite:///{quote(str(partial))}")
         report = cli.run(lambda memory: verified(memory.engine), settings=quiet(settings))
     partial.replace(file)
@@ -243,8 +243,9 @@ def upgrade(
     file = existing_file(settings.url)
     if file is None and not settings.url.startswith(("postgresql://", "postgres://")):
         raise SettingsError("There is nothing to upgrade: this store ends with its process.")
-    schema = anyio.run(file_schema, file) if file is not None else anyio.run(server_schema, settings.url)
-    copy = None if no_backup or not schema.behind else _copy(file, backup, schema)
+    key = read_key(settings.encryption_key_file)
+    schema = anyio.run(file_schema, file, key) if file is not None else anyio.run(server_schema, settings.url)
+    copy = None if no_backup or not schema.behind else _copy(file, backup, schema, key)
     if schema.found != schema.newest:
         # Opening a database upgrades it.
         cli.run(lambda memory: memory.describe())
@@ -252,7 +253,7 @@ def upgrade(
     cli.answer({"from": schema.found, "to": schema.newest, "backup": told}, _done(schema, copy))
 
 
-def _copy(file: Path | None, backup: Path | None, schema: Schema) -> Path:
+def _copy(file: Path | None, backup: Path | None, schema: Schema, key: str | None) -> Path:
     if file is None:
         command = schema.dump(backup or Path("pagefile.dump")) if schema.dump else "pg_dump"
         absent = " (it is one of PostgreSQL's client programs, which are not installed here)"
@@ -261,7 +262,7 @@ def _copy(file: Path | None, backup: Path | None, schema: Schema) -> Path:
             f"`{command}`{'' if shutil.which('pg_dump') else absent}, then run `pagefile upgrade --no-backup`. Nothing was changed."
         )
     copy = backup or file.with_name(f"{file.name}.schema-{schema.found}")
-    anyio.run(back_up_file, file, copy)
+    anyio.run(back_up_file, file, copy, key)
     return copy
 
 

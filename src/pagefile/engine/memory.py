@@ -25,7 +25,7 @@ from pagefile.settings import Settings
 from pagefile.settings.files import warn_of_unread_file
 from pagefile.settings.model import database_url
 from pagefile.stores import InMemoryStore, StoreOptions, SystemClock, open_sessions, open_store
-from pagefile.stores.registry import open_vectors
+from pagefile.stores.registry import open_vectors, read_key
 from pagefile.text.tokens import CachedCounter, open_counter
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.base import Tier, guarded
@@ -98,7 +98,7 @@ class Memory:
             for opened in (own_model, own_embedder, cache):
                 if opened is not None:
                     closing.push_async_callback(opened.close)
-            options = StoreOptions(synchronous=settings.synchronous)
+            options = StoreOptions(settings.synchronous, key=read_key(settings.encryption_key_file))
             place = url or settings.url
             store = (
                 place

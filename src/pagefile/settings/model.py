@@ -438,6 +438,9 @@ class Settings(_Checked):
     recall_cache_postings: Count = 20_000_000
     #: "full": a recorded turn survives a power cut; "normal": it survives a crash of the process.
     synchronous: Literal["full", "normal"] = "full"
+    #: A file with the key that encrypts a SQLite database, its write-ahead log and its backups, as `openssl rand -hex 32` makes
+    #: one. Needs `apsw-sqlite3mc` in the place of `apsw`.
+    encryption_key_file: str | None = None
     #: A message (user or assistant) with more characters is refused.
     max_message_chars: Positive = 2_000_000
     #: A tool result with more characters is refused.

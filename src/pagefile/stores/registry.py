@@ -1,7 +1,8 @@
 """Opens the store or vector index that a URL names, and checks the schema of a database before anything is changed."""
 
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,8 @@ from pagefile.stores.inmemory import InMemoryStore
 from pagefile.stores.sqlite import SqliteStore
 from pagefile.stores.sqlite.database import Place, copied, migrations, version_of
 
+_LEAST_KEY_CHARS = 16
+_RAW_KEY = re.compile("[0-9A-Fa-f]{64}")
 _KNOWN = "sqlite:///relative.db, sqlite:////absolute/path.db, sqlite://, memory://, postgresql://user:password@host/database"
 
 
@@ -27,6 +30,8 @@ class StoreOptions:
     synchronous: Literal["full", "normal"] = "full"
     #: How many reads run at once.
     readers: int = 2
+    #: What a SQLite database is encrypted with: see `read_key`.
+    key: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.synchronous not in {"full", "normal"}:
@@ -66,8 +71,27 @@ async def open_store(url: str, *, clock: Clock | None = None, options: StoreOpti
         raise SettingsError(
             f"{path!r} is a directory: name a file in it, such as {str(Path(path, 'pagefile.db'))!r}."
         )
-    place = Place(Path(path), options.synchronous)
+    place = Place(Path(path), options.synchronous, options.key)
     return await SqliteStore.open(place, clock=clock, readers=options.readers)
+
+
+def read_key(file: str | None) -> str | None:
+    """The key in a file: 64 hexadecimal digits, as `openssl rand -hex 32` makes them, or a passphrase."""
+    if file is None:
+        return None
+    try:
+        key = Path(file).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(
+            f"The key in {file!r} (`encryption_key_file`) cannot be read: {error}."
+        ) from error
+    if len(key) < _LEAST_KEY_CHARS:
+        raise SettingsError(
+            f"The key in {file!r} (`encryption_key_file`) has {len(key)} characters, and {_LEAST_KEY_CHARS} are the least: "
+            "`openssl rand -hex 32` makes one."
+        )
+    # A passphrase is stretched first, which takes a tenth of a second for each connection.
+    return f"raw:{key}" if _RAW_KEY.fullmatch(key) else key
 
 
 def _masked_url(url: str) -> str:
@@ -123,15 +147,15 @@ class Schema:
         return self.found is not None and self.found != self.newest
 
 
-async def file_schema(path: Path) -> Schema:
+async def file_schema(path: Path, key: str | None = None) -> Schema:
     """The schema of a SQLite file, which is not changed; `SchemaVersionError` when it is newer than this Pagefile."""
-    found = await anyio.to_thread.run_sync(version_of, path)
+    found = await anyio.to_thread.run_sync(version_of, Place(path, key=key))
     return Schema(str(found) if found else None, str(len(migrations())))
 
 
-async def back_up_file(path: Path, copy: Path) -> None:
+async def back_up_file(path: Path, copy: Path, key: str | None = None) -> None:
     """Make a consistent copy of a SQLite file, even while it is written to; `StoreUnavailableError` when that fails."""
-    await anyio.to_thread.run_sync(copied, path, copy)
+    await anyio.to_thread.run_sync(copied, Place(path, key=key), copy)
 
 
 async def server_schema(url: str) -> Schema:

@@ -7,7 +7,7 @@ import logging
 import os
 import time
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import apsw
 
-from pagefile.errors import SchemaVersionError, StoreCorruptError, StoreUnavailableError
+from pagefile.errors import SchemaVersionError, SettingsError, StoreCorruptError, StoreUnavailableError
 from pagefile.stores.sql.auditor import fill_digests
 from pagefile.stores.sql.texts import migration_texts
 from pagefile.stores.sqlite.driver import Connection, connect, transaction, translating
@@ -24,6 +24,8 @@ from pagefile.stores.sqlite.player import played, sql
 #: Written into the header of our files: "PGFL".
 APPLICATION_ID = 0x5047464C
 BUSY_TIMEOUT_MS = 10_000
+#: How a file begins that is not encrypted.
+_PLAIN = b"SQLite format 3\0"
 
 Synchronous = Literal["full", "normal"]
 
@@ -32,6 +34,8 @@ Synchronous = Literal["full", "normal"]
 class Place:
     path: Path
     synchronous: Synchronous = "full"
+    #: What every page of the file and of its write-ahead log is encrypted with.
+    key: str | None = field(default=None, repr=False)
 
 
 class FileWatch:
@@ -62,6 +66,11 @@ def open_connections(place: Place, *, readers: int) -> list[Connection]:
         raise StoreUnavailableError(
             f"{str(place.path)!r} cannot be opened: its directory does not exist. Make it with `mkdir -p {place.path.parent}`."
         )
+    if place.key is not None and place.path.is_file() and is_plain(place.path):
+        raise SettingsError(
+            f"{str(place.path)!r} is not encrypted, but there is an `encryption_key_file`: make an encrypted copy with "
+            "`pagefile backup FILE`, and put it in the place of the database."
+        )
     with translating(str(place.path)):
         try:
             writer = _prepared(place)
@@ -74,7 +83,7 @@ def open_connections(place: Place, *, readers: int) -> list[Connection]:
 
 def rewrite(place: Place) -> None:
     """Rewrite the file without its free pages; readers continue, writers wait."""
-    with translating(str(place.path)), closing(_connected(place.path)) as connection:
+    with translating(str(place.path)), closing(_connected(place)) as connection:
         tune(connection, place.synchronous)
         connection.execute("VACUUM")
         connection.pragma("wal_checkpoint", "truncate")
@@ -82,7 +91,7 @@ def rewrite(place: Place) -> None:
 
 def _prepared(place: Place) -> Connection:
     with ExitStack() as undo:
-        connection = _connected(place.path)
+        connection = _connected(place)
         undo.callback(connection.close)
         _check_ours(connection, place)
         if connection.readonly("main"):
@@ -97,8 +106,8 @@ def _prepared(place: Place) -> Connection:
         return connection
 
 
-def _connected(path: Path, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE) -> Connection:
-    connection = connect(str(path), flags)
+def _connected(place: Place, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE) -> Connection:
+    connection = connect(str(place.path), flags, key=place.key)
     connection.set_busy_timeout(BUSY_TIMEOUT_MS)
     return connection
 
@@ -142,7 +151,7 @@ def tune(connection: Connection, synchronous: Synchronous = "full") -> None:
 
 
 def _reader(place: Place) -> Connection:
-    connection = _connected(place.path)
+    connection = _connected(place)
     tune(connection, place.synchronous)
     connection.pragma("query_only", True)
     return connection
@@ -163,7 +172,7 @@ def _open_unwritable(place: Place, readers: int) -> list[Connection]:
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     connections: list[Connection] = []
     for _ in range(readers + 1):
-        connection = connect(uri, flags)
+        connection = connect(uri, flags, key=place.key)
         connections.append(connection)
         _check_ours(connection, place)
         check_version(connection, str(place.path), exactly=True)
@@ -211,22 +220,35 @@ def migrate(connection: Connection, place: str) -> None:
                 connection.pragma("user_version", found + 1)
 
 
-def version_of(path: Path) -> int:
-    with translating(str(path)), closing(_opened(path)) as connection:
-        return check_version(connection, str(path))
+def version_of(place: Place) -> int:
+    with translating(str(place.path)), closing(_opened(place)) as connection:
+        return check_version(connection, str(place.path))
 
 
-def copied(path: Path, copy: Path) -> None:
-    """Make a consistent copy, without erased data that is still in the free pages of the file."""
+def copied(place: Place, copy: Path) -> None:
+    """Make a consistent copy, without erased data that is still in the free pages of the file.
+
+    With a key the copy is encrypted, even if the file is not yet.
+    """
     if copy.exists():
         raise StoreUnavailableError(f"{str(copy)!r} is there already: name another file for the backup.")
-    with translating(str(copy)), closing(_opened(path)) as connection:
-        connection.execute("VACUUM INTO :copy", {"copy": str(copy)})
+    source = replace(place, key=None) if is_plain(place.path) else place
+    target = str(copy)
+    if place.key is not None:
+        target = f"file:{quote(str(copy.resolve()))}?key={quote(place.key, safe='')}"
+    with translating(str(copy)), closing(_opened(source)) as connection:
+        connection.execute("VACUUM INTO :copy", {"copy": target})
 
 
-def _opened(path: Path) -> Connection:
+def is_plain(path: Path) -> bool:
+    """Whether a file is a SQLite database that is not encrypted."""
+    with path.open("rb") as file:
+        return file.read(len(_PLAIN)) == _PLAIN
+
+
+def _opened(place: Place) -> Connection:
     # Not read-only: a write-ahead log that a dead process left must be read too.
-    return _connected(path, apsw.SQLITE_OPEN_READWRITE)
+    return _connected(place, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI)
 
 
 logger = logging.getLogger("pagefile")

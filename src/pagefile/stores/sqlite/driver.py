@@ -45,9 +45,23 @@ class Connection(Protocol):
     def close(self) -> None: ...
 
 
-def connect(name: str, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE) -> Connection:
+def connect(
+    name: str,
+    flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE,
+    *,
+    key: str | None = None,
+) -> Connection:
     """A new connection; the file is looked at only when the first statement runs."""
-    return cast("Connection", apsw.Connection(name, flags=flags))
+    if key is not None and not hasattr(apsw, "mc_version"):
+        # A plain SQLite would ignore the key, and store everything as it is.
+        raise errors.SettingsError(
+            "`encryption_key_file` needs a SQLite that encrypts: put `apsw-sqlite3mc` in the place of `apsw` with "
+            "`pip uninstall -y apsw && pip install apsw-sqlite3mc`."
+        )
+    connection = cast("Connection", apsw.Connection(name, flags=flags))
+    if key is not None:
+        connection.pragma("key", key)
+    return connection
 
 
 @contextmanager
@@ -77,7 +91,10 @@ _FAILURES = (
     ),
     Failure(
         (apsw.NotADBError,),
-        "{place!r} is not a SQLite database: move the file away or name another one. It was left untouched.",
+        (
+            "{place!r} is not a SQLite database, or is encrypted with another key than that of `encryption_key_file`: move the "
+            "file away or name another one. It was left untouched."
+        ),
         errors.StoreCorruptError,
     ),
     Failure(
