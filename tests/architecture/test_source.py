@@ -57,6 +57,7 @@ HIDDEN_IMPORTS: dict[str, str] = {
     "service/chat_hooks.py::_imported": "a router or retriever that the settings name by its import path",
     "service/mcp.py::McpSessions._run": "the extra mcp, and a second that most services never need",
     "service/app.py::_traces": "the extra otel, which nobody needs who makes no spans",
+    "service/spans.py::_protobuf": "the extra otel, which nobody needs who sends spans as JSON, or none",
     "standalone/milvus_collection.py::_pymilvus": "the extra milvus, and three seconds that nobody needs who has no such client",
     "standalone/fact_injection.py::MemoryMiddleware.__new__": "a framework, asked for only where its agents are imported already",
     "standalone/fact_injection.py::MemoryMiddleware._message": "a framework, asked for only when a message is made",

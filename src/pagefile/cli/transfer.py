@@ -19,6 +19,7 @@ from pagefile.damage import damage_mark, damage_since
 from pagefile.engine import Memory
 from pagefile.errors import NotFoundError, TransferError
 from pagefile.integrations.imports import CONVERSATIONS, read_dump, take_over
+from pagefile.integrations.spans import take_spans
 from pagefile.integrations.transcripts import FOLDERS
 
 Source = Literal[
@@ -39,8 +40,10 @@ Source = Literal[
     "zep",
     "reference-memory",
     "memory-tool",
+    "otel",
 ]
 
+_TAKES = {**TAKES, "otel": take_spans}
 _MARK = b'"pagefile-export"'
 _SAY_WHOSE = (
     "If it is a dump of another memory, say of which: --from " + " | ".join(get_args(Source)[1:]) + "."
@@ -107,7 +110,7 @@ def import_(
         pagefile import --from claude-code
         pagefile import dump.json --from mem0 --user ada
     """
-    if source in TAKES:
+    if source in _TAKES:
         _take_files(cli, file, source, user_id)
         return
     if source != "pagefile":
@@ -134,13 +137,14 @@ def _take_files(cli: Invocation, file: Path | None, source: str, user_id: str | 
         raise BadParameter("say which file or folder to import")
     whose = user_id or cli.settings.mcp.user_id
     with moving(f"Importing {file.name}"):
-        counts = cli.run(lambda memory: TAKES[source](memory, file, whose, cli.tenant), must_exist=False)
+        counts = cli.run(lambda memory: _TAKES[source](memory, file, whose, cli.tenant), must_exist=False)
     if not counts:
         raise TransferError(f"There is nothing in {file.name!r} that could be imported.")
-    told = {kind: counts[kind] for kind in ("fact", "file", "known", "rejected") if counts[kind]}
+    told = {kind: counts[kind] for kind in ("turn", "fact", "file", "known", "rejected") if counts[kind]}
     cli.answer(
         dict(counts),
-        _counted("Imported", {k: v for k, v in told.items() if k in {"fact", "file"}}) + _not_imported(told),
+        _counted("Imported", {k: v for k, v in told.items() if k in {"turn", "fact", "file"}})
+        + _not_imported(told),
     )
 
 

@@ -10,6 +10,7 @@ import logging
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
@@ -142,6 +143,45 @@ class Conversations:
         chat = self._chat(who, who.conversation or f"{PREFIX}{found[0].key}")
         for exchange in found:
             await self._recorded(chat, exchange, shape)
+
+    async def observe(
+        self, who: Who, found: Sequence[Exchange], shape: Shape, *, ended: bool, at: datetime | None = None
+    ) -> int:
+        """Record what somebody else's model call shows of a conversation that is named; returns how many turns are new or longer.
+
+        The same call changes nothing the second time, and a history is never a reason for a fork: it is told as it happened. Without
+        `ended`, the run goes on after this call, and its turn stays open.
+        """
+        chat = self._chat(who, who.conversation or "")
+        place = (who.scope, chat.id)
+        if place not in self._locks:
+            self._locks[place] = anyio.Lock()
+        async with self._locks[place]:
+            *earlier, last = await self._unknown_part(chat, found)
+            for exchange in earlier:
+                await self._recorded(chat, exchange, shape)
+            turn = await chat.begin(messages=_asked(last), id=last.key, at=at)
+            if turn.status != "open":
+                return 0
+            before = len(turn.messages)
+            turn = await self._caught_up(chat, turn, last, shape)
+            if ended:
+                await chat.complete(turn)
+            return int(ended or before < len(turn.messages) or before == len(_asked(last)))
+
+    async def _unknown_part(self, chat: Conversation, found: Sequence[Exchange]) -> Sequence[Exchange]:
+        """The last exchange, with the key that it has after those of the log; all of them where the log has none."""
+        if len(found) < 2:
+            return found
+        for limit in (_NEWEST_TURNS, _ALL_TURNS):
+            turns = await chat.turns(newest=True, limit=limit)
+            part = _continued_in(chat, turns, found, 0)
+            if part is not None:
+                return continued(found, part.keys)[-1:]
+            if len(turns) < limit:
+                break
+        # A history that was shortened or rewritten is in the log already, in the words of its time.
+        return found[-1:] if any(base_key(turn.id) != found[0].key for turn in turns) else found
 
     async def resume(self, who: Who, messages: Sequence[Json]) -> Place | None:
         """The running turn of a conversation that the provider holds, with results of tools that were sent alone."""

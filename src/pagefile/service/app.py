@@ -32,6 +32,7 @@ from pagefile.service import (
     mcp,
     reference,
     routes,
+    spans,
     transfer,
 )
 from pagefile.service.audit import AuditMiddleware
@@ -51,7 +52,7 @@ _ABOUT = (
     "Virtual memory for LLM agents: everything the agent ever saw stays on disk, and every model call gets the window "
     "that fits. Conversations, users and tenants are named in the body or the query string; unknown fields are refused.\n\n"
     "Not described here, because others describe them: the gateway (the APIs of OpenAI and Anthropic under `/v1`), the MCP server "
-    "(`/mcp`), and the APIs of other memories (`/mem0`, `/agent-memory`, `/v1/memory_stores`)."
+    "(`/mcp`), OpenTelemetry's spans (`/v1/traces`), and the APIs of other memories (`/mem0`, `/agent-memory`, `/v1/memory_stores`)."
 )
 
 
@@ -68,7 +69,7 @@ _REST = (
 #: Matched in this order, so the busiest come first.
 _ROUTES: list[BaseRoute] = [route for group in (*_BUSY, *_REST) for route in group.routes]
 #: The gateway's come last: they match every path of a provider's.
-_ALL_ROUTES = [*_ROUTES, *mcp.routes, *compat.routes, *gateway.routes]
+_ALL_ROUTES = [*_ROUTES, *spans.routes, *mcp.routes, *compat.routes, *gateway.routes]
 
 
 class _Service(FastAPI):
@@ -163,7 +164,7 @@ def create_app(
     )
     app.state.memory = app.state.model = app.state.streams = app.state.upstreams = app.state.mcp = (
         app.state.agents
-    ) = None
+    ) = app.state.spans = None
     app.state.hooks = ChatHooks.of(settings.chat)
     app.state.settings = settings
     app.state.audit = log

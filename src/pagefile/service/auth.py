@@ -53,6 +53,7 @@ TELLS_MORE = frozenset({"/", "/healthz"})
 #: Routes that name no tenant, and why that is safe: their responses expose no memory.
 FOR_EVERYBODY: Mapping[str, str] = {
     "/v1/{vendor:path}": "the gateway takes the tenant and the user from the key itself",
+    "/v1/traces": "spans are recorded for the tenant and the user of the key",
     "/mcp": "the MCP server takes the tenant and the user from the key itself, and narrows each call to them",
     **dict.fromkeys(
         [path for face in FACES for path in (face, f"{face}/{{rest:path}}")],

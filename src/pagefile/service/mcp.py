@@ -11,15 +11,20 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 from starlette.requests import Request
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from pagefile import records
-from pagefile.errors import MissingExtraError, PagefileError
+from pagefile.errors import InvalidArgumentError, MissingExtraError, PagefileError
 from pagefile.gateway import identity
 from pagefile.service.auth import about, narrowed, open_memory, principal_of
 from pagefile.service.problems import refused
 from pagefile.service.request_guard import MCP
 from pagefile.settings import Settings
+from pagefile.text.json_size import MAX_VALUES, has_many_values
+from pagefile.tiers.base import off_loop
+
+#: A larger message is looked through in a thread.
+_THREAD_FROM_BYTES = 200_000
 
 
 class McpSessions:
@@ -72,9 +77,30 @@ class _Endpoint:
         request = Request(scope, receive)
         try:
             open_memory(request.app)
+            if request.method == "POST":
+                request = Request(scope, await _bounded(request))
             await cast("McpSessions", request.app.state.mcp).answer(request, send)
         except PagefileError as error:
             await refused(error)(scope, receive, send)
+
+
+async def _bounded(request: Request) -> Receive:
+    """The request's body once more, unless the transport, which reads it on the event loop, would take long for it."""
+    body = await request.body()
+    if await off_loop(partial(has_many_values, body), len(body), _THREAD_FROM_BYTES):
+        raise InvalidArgumentError(
+            f"The message has more than {MAX_VALUES:,} JSON values: split it, or send one string."
+        )
+    rest, given = request.receive, False
+
+    async def receive() -> Message:
+        nonlocal given
+        if given:
+            return await rest()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive
 
 
 class _NamedRoute(Route):

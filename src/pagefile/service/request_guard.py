@@ -47,6 +47,9 @@ _LEAST_BYTES_PER_S = 10_000
 #: The one route whose body is spooled to disk and may be larger.
 UPLOAD = "/v1/import"
 
+#: Where OpenTelemetry's exporters send spans, and how: browsers send a preflight before that, too.
+SPANS, PROTOBUF = "/v1/traces", "application/x-protobuf"
+
 _MISDIRECTED = "This service only accepts the host names of its own machine: an operator adds others with the setting service.hosts."
 #: Methods that change nothing.
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -130,6 +133,8 @@ class RequestGuard:
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         known = _JSON.fullmatch(kind) or (form and kind == "application/x-www-form-urlencoded")
         # Browsers send a preflight for every other unsafe method.
+        if scope["path"] == SPANS and kind == PROTOBUF:
+            return None
         return to_problem("media-type") if scope["method"] in {"POST", "PUT"} and not known else None
 
     def _is_known_origin(self, scheme: str, headers: Headers, *, own_only: bool) -> bool:
