@@ -20,6 +20,7 @@ from benchmarks import peers as peers_bench
 from benchmarks import recall as recall_bench
 from benchmarks import recall_speed as recall_speed_bench
 from benchmarks import runs as runs_bench
+from benchmarks import scale as scale_bench
 from benchmarks import service as service_bench
 from benchmarks import short_term as short_term_bench
 from benchmarks import summaries as summaries_bench
@@ -213,6 +214,27 @@ def service(
 ) -> None:
     """Measure the HTTP service against bare FastAPI routes that store and read the same rows; exit code 1 if a limit is exceeded."""
     report = _measured(lambda tell: service_bench.run(quick=quick, progress=tell))
+    _tell(report, report, as_json=as_json)
+
+
+@app.command()
+def scale(
+    *,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="A PostgreSQL that is empty, or was grown by an earlier run. Else one is started here, where that is installed.",
+        ),
+    ] = None,
+    turns: Annotated[
+        list[int] | None,
+        typer.Option(metavar="N", min=scale_bench.A_USER, help="Only this size; may be repeated."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fill a PostgreSQL with synthetic users at three sizes, and measure what of record, window and recall grows with them; exit code 1 if a limit is exceeded."""
+    report = _measured(lambda tell: scale_bench.run(url, turns or scale_bench.SIZES, progress=tell))
     _tell(report, report, as_json=as_json)
 
 

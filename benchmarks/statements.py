@@ -22,9 +22,9 @@ class Asked:
     values: Sequence[Any]
 
     @classmethod
-    def of(cls, name: str, values: Mapping[str, Any]) -> "Asked":
+    def of(cls, name: str, values: Mapping[str, Any], extension: str = "") -> "Asked":
         """The statement of this name."""
-        statement = sql(name)
+        statement = sql(name, extension)
         return cls(statement.text, statement.given(values))
 
 
@@ -35,19 +35,19 @@ def watched() -> Generator[list[Asked]]:
     rows, row, count, many = Connection.rows, Connection.row, Connection.count, Connection.many
 
     async def watched_rows(self: Connection, name: str, values: Mapping[str, Any]) -> list[Row]:
-        seen.append(Asked.of(name, values))
+        seen.append(Asked.of(name, values, self.extension))
         return await rows(self, name, values)
 
     async def watched_row(self: Connection, name: str, values: Mapping[str, Any]) -> Row | None:
-        seen.append(Asked.of(name, values))
+        seen.append(Asked.of(name, values, self.extension))
         return await row(self, name, values)
 
     async def watched_count(self: Connection, name: str, values: Mapping[str, Any]) -> int:
-        seen.append(Asked.of(name, values))
+        seen.append(Asked.of(name, values, self.extension))
         return await count(self, name, values)
 
     async def watched_many(self: Connection, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        seen.extend(Asked.of(name, values) for values in rows)
+        seen.extend(Asked.of(name, values, self.extension) for values in rows)
         await many(self, name, rows)
 
     Connection.rows, Connection.row = watched_rows, watched_row
@@ -90,6 +90,30 @@ class BareQueries:
                 told = await connection.fetchval(f"EXPLAIN (ANALYZE, FORMAT JSON) {one.text}", *one.values)
             read += touched(json.loads(told)[0]["Plan"], table)
         return read
+
+    async def looked_at(self, asked: Sequence[Asked], written: str = "") -> int:
+        """How many rows of all tables the server looks at for them, by whatever plan; what they write is undone.
+
+        The id that they wrote is taken by now, so another one takes its place.
+        """
+        found = 0
+        for one in asked:
+            async with self._database.raw() as connection:
+                transaction = connection.transaction()
+                await transaction.start()
+                values = [f"{value} again" if value == written else value for value in one.values]
+                told = await connection.fetchval(f"EXPLAIN (ANALYZE, FORMAT JSON) {one.text}", *values)
+                await transaction.rollback()
+            plan = json.loads(told)[0]["Plan"]
+            found += sum(touched(plan, table) for table in relations(plan))
+        return found
+
+
+def relations(plan: Mapping[str, Any]) -> set[str]:
+    """The tables that a plan reads."""
+    inner = cast("Sequence[Mapping[str, Any]]", plan.get("Plans", ()))
+    named = {str(plan["Relation Name"])} if "Relation Name" in plan else set[str]()
+    return named.union(*map(relations, inner))
 
 
 def touched(plan: Mapping[str, Any], table: str) -> int:

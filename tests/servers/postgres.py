@@ -190,6 +190,11 @@ class PostgresServer:
     def _binary(self, name: str) -> str:
         return str((self.install or self._from_wheel()) / "bin" / name)
 
+    def run(self, program: str, *arguments: str) -> None:
+        """Run a program as the server's user: one of PostgreSQL's own, or one of the system's."""
+        own = Path(self._binary(program))
+        self._call([str(own) if own.exists() else program, *arguments])
+
     def _call(self, command: list[str]) -> None:
         user, group, groups = _nobody()
         done = subprocess.run(

@@ -207,6 +207,10 @@ class VectorIndex(ABC):
     async def collections(self) -> list[Collection]:
         """The models this index was prepared for, with their number of vectors, sorted by key."""
 
+    async def models(self) -> list[EmbeddingModel]:
+        """The models of which there are vectors, sorted by key. Asked whenever a process begins: counting may take long."""
+        return [one.model for one in await self.collections() if one.vectors]
+
     async def held(
         self, model: EmbeddingModel, scope: Scope, after: int, through: int
     ) -> list[HeldVector] | None:

@@ -268,7 +268,7 @@ class Derivation:
         """Load an encoder of this process once there is something to find with it, so that no question waits for that."""
         if self.vectors is None or not self.vectors.embedder.local:
             return True
-        if self.warm or not (await self.vectors.collections())[0]:
+        if self.warm or not (await self.vectors.models())[0]:
             return self.warm
         await self.vectors.embedder.ready()
         self.warm = True
@@ -292,7 +292,7 @@ class Derivation:
         """
         if self.vectors is not None and self.vectors.embedder.local:
             with guarded(self.health.failed):
-                if (await self.vectors.collections())[0]:
+                if (await self.vectors.models())[0]:
                     await self.vectors.embedder.ready()
 
     async def examine(self) -> JsonObject:

@@ -154,6 +154,13 @@ class TurnVectors(Derived):
         own = sum(one.vectors for one in collections if one.model == model)
         return own, [one for one in collections if one.model != model and one.vectors]
 
+    async def models(self) -> tuple[bool, bool]:
+        """Whether there are vectors of this embedder, and of others."""
+        if not self.embedder.dimension:
+            await self.embedder.ready()
+        models = await self.index.models()
+        return self.embedder.model in models, any(model != self.embedder.model for model in models)
+
     async def prepare(self, *, beside: bool = False) -> None:
         """Prepare the vector store for this embedder; idempotent.
 
@@ -162,12 +169,12 @@ class TurnVectors(Derived):
         """
         if self.prepared:
             return
-        own, others = await self.collections()
+        own, others = await self.models()
         tiers = [] if own else await self.marks.tiers()
         here = f"episodes:{self.index.name}:"
         elsewhere = [tier for tier in tiers if tier.startswith("episodes:") and not tier.startswith(here)]
         if (others or elsewhere) and not own and not beside:
-            explained = self._explained(others, elsewhere)
+            explained = self._explained((await self.collections())[1], elsewhere)
             # One wrong answer may have told the dimension: the next attempt asks again.
             self.embedder.relearn()
             raise OtherModelError(explained)
@@ -177,7 +184,7 @@ class TurnVectors(Derived):
         if self.tier in tiers:
             # The vector store was emptied: its watermarks no longer apply.
             await self.marks.drop(self.tier)
-        self.any = own > 0
+        self.any = own
         self.prepared = True
 
     async def doubt(self, epoch: int) -> None:
@@ -210,7 +217,7 @@ class TurnVectors(Derived):
         """The turns closest to a question, of whose texts other tiers may have vectors in `shared`."""
         await self.prepare()
         if not self.any:
-            self.any = (await self.collections())[0] > 0
+            self.any = (await self.models())[0]
         if not self.any:
             return ()
         text = question.strip()

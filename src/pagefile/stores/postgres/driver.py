@@ -87,29 +87,29 @@ def statements() -> dict[str, Statement]:
 class Connection:
     """A connection that knows our statements by name."""
 
-    __slots__ = ("_extension", "raw")
+    __slots__ = ("extension", "raw")
 
     def __init__(self, raw: RawConnection, extension: str = "") -> None:
         #: For code that changes the tables.
         self.raw = raw
         #: The schema of an extension, quoted, for statements that name it.
-        self._extension = extension
+        self.extension = extension
 
     async def rows(self, name: str, values: Mapping[str, Any]) -> list[Row]:
-        statement = sql(name, self._extension)
+        statement = sql(name, self.extension)
         return await self.raw.fetch(statement.text, *statement.given(values))
 
     async def row(self, name: str, values: Mapping[str, Any]) -> Row | None:
-        statement = sql(name, self._extension)
+        statement = sql(name, self.extension)
         return await self.raw.fetchrow(statement.text, *statement.given(values))
 
     async def count(self, name: str, values: Mapping[str, Any]) -> int:
-        statement = sql(name, self._extension)
+        statement = sql(name, self.extension)
         told = await self.raw.execute(statement.text, *statement.given(values))
         return int(told.rpartition(" ")[2])
 
     async def many(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        statement = sql(name, self._extension)
+        statement = sql(name, self.extension)
         if rows and any(name.startswith(ALL_ROWS) for name in statement.names):
             await self.raw.execute(statement.text, *statement.given_all(rows))
         elif rows:
@@ -138,6 +138,8 @@ LOST: tuple[type[Exception], ...] = (
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
 )
+#: Another transaction holds what the statement wants to lock.
+LOCKED: tuple[type[Exception], ...] = (asyncpg.LockNotAvailableError,)
 #: The server refused the connection.
 REFUSED: tuple[type[Exception], ...] = (asyncpg.PostgresError,)
 #: The role of the URL may not do this.

@@ -9,12 +9,15 @@ import logging
 import shlex
 from functools import cache
 from pathlib import Path
+from time import monotonic
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-from pagefile.errors import SchemaVersionError, SettingsError
+import anyio
+
+from pagefile.errors import SchemaVersionError, SettingsError, StoreUnavailableError
 from pagefile.stores.postgres.address import Place
 from pagefile.stores.postgres.database import Database, played, quoted
-from pagefile.stores.postgres.driver import Connection, RawConnection
+from pagefile.stores.postgres.driver import LOCKED, Connection, RawConnection
 from pagefile.stores.sql.auditor import fill_digests
 from pagefile.stores.sql.texts import migration_texts
 
@@ -24,6 +27,8 @@ logger = logging.getLogger("pagefile")
 _LOCK = 0x5047464C
 #: A migration may take long: `command_timeout` does not apply to it.
 _LONGEST_S = 24 * 3600.0
+#: How long an attempt waits for the lock of a table, and how long others then have before the next one.
+LOCK_WAIT_S, _BETWEEN_S = 2.0, 1.0
 
 
 async def migrate(database: Database) -> None:
@@ -35,8 +40,23 @@ async def migrate(database: Database) -> None:
             f"{place.shown} has the encoding {encoding}, which cannot hold every text: make a database with ENCODING 'UTF8'."
         )
     if await database.run(revision) != head():
-        # A migration that deadlocks with transactions of an older version is retried.
-        await database.run(lambda connection: _bring_up(connection, place), in_transaction=True)
+        await _brought_up(database)
+
+
+async def _brought_up(database: Database) -> None:
+    """Try again and again to get the locks of the tables, for as long as a statement may take."""
+    place, end = database.place, monotonic() + database.place.command_timeout_s
+    while True:
+        try:
+            # A migration that deadlocks with transactions of an older version is retried.
+            await database.run(lambda connection: _bring_up(connection, place), in_transaction=True)
+        except StoreUnavailableError as error:
+            if not isinstance(error.__cause__, LOCKED) or monotonic() > end:
+                raise
+            logger.warning("%s: a table is in use by a long transaction, waiting for its end", place.shown)
+            await anyio.sleep(_BETWEEN_S)
+        else:
+            return
 
 
 async def _bring_up(connection: Connection, place: Place) -> None:
@@ -57,8 +77,8 @@ async def _bring_up(connection: Connection, place: Place) -> None:
         )
     script = _script(found, place.shown)
     if script:
-        # While we wait for a table lock, everyone else waits behind us: no longer than any statement may take.
-        await raw.execute(f"SET LOCAL lock_timeout = {int(place.command_timeout_s * 1000)}")
+        # While we wait for a table lock, everyone else waits behind us.
+        await raw.execute(f"SET LOCAL lock_timeout = {int(LOCK_WAIT_S * 1000)}")
         await raw.execute(script, timeout=_LONGEST_S)
         await raw.execute("UPDATE alembic_version SET version_num = $1", head())
         await played(connection, fill_digests())

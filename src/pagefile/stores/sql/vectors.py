@@ -70,6 +70,10 @@ class SqlVectors(SqlPort, VectorIndex, ABC):
         found = await self._rows("makers", ALL_TENANTS) if await self._is_there() else []
         return [Collection(EmbeddingModel(*model), vectors) for *model, vectors in found]
 
+    async def models(self) -> list[EmbeddingModel]:
+        found = await self._rows("makers_used", ALL_TENANTS) if await self._is_there() else []
+        return [EmbeddingModel(*model) for model in found]
+
     async def held(self, model: EmbeddingModel, scope: Scope, after: int, through: int) -> list[HeldVector]:
         values = {**keys(scope), **_maker_values(model), "after_seq": after, "through": through}
         found = await self._rows("vectors_held", values) if await self._is_there() else []

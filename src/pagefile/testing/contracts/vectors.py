@@ -154,6 +154,7 @@ class VectorIndexContract(Contract):
         for model in (MODEL, wider, other, MODEL):
             await index.prepare(model)
         assert [Collection(other, 0), Collection(MODEL, 0), Collection(wider, 0)] == await index.collections()
+        assert [] == await index.models()
         row = await said(store, CHAT, 1, (1, 0, 0, 0))
         await index.put(MODEL, [row, await said(store, CHAT, 2, (1, 0, 0, 0))])
         await index.put(wider, [VectorRow(CHAT, 1, "turn-1", AT, vector(0, 0, 0, 0, 1))])
@@ -161,6 +162,7 @@ class VectorIndexContract(Contract):
         assert [1] == seqs(await index.search(wider, CHAT, vector(0, 0, 0, 0, 1), 10))
         assert [] == await index.search(other, CHAT, vector(1, 0, 0, 0), 10)
         assert [Collection(other, 0), Collection(MODEL, 2), Collection(wider, 1)] == await index.collections()
+        assert [MODEL, wider] == await index.models()
         assert 2 == await index.drop(MODEL)
         assert [Collection(other, 0), Collection(wider, 1)] == await index.collections()
         assert [] == await index.search(MODEL, CHAT, vector(1, 0, 0, 0), 10)

@@ -7,6 +7,12 @@ ON CONFLICT DO NOTHING
 -- name: maker_known
 SELECT 1 FROM episode_makers WHERE maker = :maker
 
+-- name: makers_used
+-- Ends at the first vector of each.
+SELECT m.name, m.dimension, m.version FROM episode_makers AS m
+WHERE (SELECT 1 FROM conversation_episodes AS e WHERE e.maker = m.maker LIMIT 1) IS NOT NULL AND :tenants IS NULL
+ORDER BY m.maker
+
 -- name: maker_drop
 DELETE FROM episode_makers WHERE maker = :maker
 
