@@ -16,9 +16,9 @@ from typing import Any
 import httpx
 
 from benchmarks.report import Report, Row, machine_facts
-from pagefile.mcp.server import INSTRUCTIONS
 from pagefile.mcp.tools import listed
 from pagefile.shapes.skeleton import as_object
+from pagefile.standalone.tools import instructions
 from pagefile.text.tokens import open_counter
 from pagefile.window.wording import Language
 
@@ -97,7 +97,7 @@ def offered() -> tuple[str, list[Json]]:
         {"name": one.name, "description": one.description, "parameters": one.input_schema}
         for one in listed(_LANGUAGE)
     ]
-    return INSTRUCTIONS, [{"type": "function", "function": tool} for tool in tools]
+    return instructions(_LANGUAGE), [{"type": "function", "function": tool} for tool in tools]
 
 
 def digest() -> str:
@@ -120,11 +120,11 @@ def judged(request: Mapping[str, Any], tool: str | None, arguments: Mapping[str,
 
 
 def _answered(url: str, model: str, request: Mapping[str, Any]) -> Json:
-    instructions, tools = offered()
+    system, tools = offered()
     said = [*request.get("before", ()), {"role": "user", "content": request["text"]}]
     body = {
         "model": model,
-        "messages": [{"role": "system", "content": instructions}, *said],
+        "messages": [{"role": "system", "content": system}, *said],
         "tools": tools,
         "temperature": 0,
         "max_tokens": _ANSWER_TOKENS,

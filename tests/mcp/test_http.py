@@ -53,13 +53,22 @@ class McpClient:
 
 @asynccontextmanager
 async def serving(**service):
-    app = create_app(Settings(url="memory://", service=ServiceSettings(**service)))
+    settings = Settings(url="memory://", service=ServiceSettings(**service))
+    async with serving_with(settings) as http:
+        yield http.app, http
+
+
+@asynccontextmanager
+async def serving_with(settings):
+    """A client of the service; its `app` is the service's."""
+    app = create_app(settings)
     transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
     async with (
         app.router.lifespan_context(app),
         httpx.AsyncClient(transport=transport, base_url=BASE) as http,
     ):
-        yield app, http
+        http.app = app
+        yield http
 
 
 async def key_for(app, tenant, user=None):

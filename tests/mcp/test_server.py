@@ -6,14 +6,19 @@ import mcp_types as types
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mcp.client.session import ClientSession
 from mcp.shared.exceptions import MCPError
+from mcp.shared.memory import create_client_server_memory_streams
 
-from pagefile import Memory
+from pagefile import Memory, Settings
 from pagefile.mcp.calling import Caller
+from pagefile.mcp.server import MemoryServer
 from pagefile.mcp.tools import ROWS, listed
+from pagefile.settings import EmbedderSettings
 from pagefile.verbs import TABLE
 
 from .clients import USER, connected, text_of
+from .test_http import BEGIN, McpClient, serving_with
 
 
 @pytest.fixture
@@ -270,3 +275,27 @@ def test_a_call_with_any_arguments_is_answered(tool, arguments):
     answered = anyio.run(tried)
     assert isinstance(answered.text, str)
     assert answered.failed is (answered.structured is None)
+
+
+@pytest.mark.parametrize(("language", "said"), [("auto", "Pagefile remembers"), ("zh", "替你记忆")])
+async def test_the_server_speaks_the_language_of_the_settings(language, said):
+    """Of itself as of its tools."""
+    settings = Settings(url="memory://", language=language, embedder=EmbedderSettings(name="none"))
+    async with (
+        Memory.open(settings=settings) as memory,
+        create_client_server_memory_streams() as (mine, theirs),
+        anyio.create_task_group() as tasks,
+    ):
+        spoken = memory.engine.languages.default(None)
+        server = MemoryServer(lambda _ctx: Caller(memory, USER), spoken).server
+        tasks.start_soon(server.run, *theirs, server.create_initialization_options())
+        async with ClientSession(*mine) as session:
+            assert said in (await session.initialize()).instructions
+        tasks.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize(("language", "said"), [("auto", "Pagefile remembers"), ("zh", "替你记忆")])
+async def test_so_it_does_over_http(language, said):
+    async with serving_with(Settings(url="memory://", language=language)) as http:
+        answer = await McpClient(http).send("initialize", BEGIN)
+    assert said in answer.text

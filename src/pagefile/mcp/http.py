@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 from pagefile.engine import Memory
 from pagefile.mcp.calling import CONVERSATION, Caller, Narrow
 from pagefile.mcp.server import MemoryServer
+from pagefile.window.wording import Language
 
 #: A memory, a user, a tenant and a conversation.
 Whose = tuple[Memory, str, str | None, str | None]
@@ -47,10 +48,12 @@ def _caller_in(ctx: ServerRequestContext[Any, Any]) -> Caller:
 
 
 @asynccontextmanager
-async def http_server(*, stateless: bool, max_body_bytes: int) -> AsyncGenerator[HttpServer]:
+async def http_server(
+    *, stateless: bool, max_body_bytes: int, language: Language
+) -> AsyncGenerator[HttpServer]:
     """`stateless` where several processes share the clients: a session would be known to one of them only."""
     manager = StreamableHTTPSessionManager(
-        MemoryServer(_caller_in).server,
+        MemoryServer(_caller_in, language).server,
         stateless=stateless,
         max_request_body_size=max_body_bytes,
         max_sessions=_MAX_SESSIONS,

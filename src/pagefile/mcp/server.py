@@ -17,15 +17,12 @@ from pagefile.mcp import prompts, resources
 from pagefile.mcp.calling import Answered, Caller
 from pagefile.mcp.changes import Changes
 from pagefile.mcp.tools import ROWS, listed
+from pagefile.standalone.tools import instructions
+from pagefile.window.wording import Language
 
 Context = ServerRequestContext[Any, Any]
 CallerOf = Callable[[Context], Caller]
 
-INSTRUCTIONS = (
-    "Pagefile remembers for you. Call `context` when a session begins or earlier work goes on, `recall` when the user speaks of "
-    "something that is not in this conversation, `remember` when they state something lasting about themselves or their project. "
-    'A text like 📎 [archived:…] is the placeholder of a long result: load_tool_history(uuid="…") brings it back.'
-)
 _RESOURCE_NOT_FOUND = -32002
 _MOST_COMPLETIONS = 100
 
@@ -41,9 +38,9 @@ class _Announcing(Server[Any]):
 
 
 class MemoryServer:
-    """The handlers. `caller_of` says on whose behalf a request is made."""
+    """The handlers. `caller_of` says on whose behalf a request is made; `language` is of what the server says of itself."""
 
-    def __init__(self, caller_of: CallerOf) -> None:
+    def __init__(self, caller_of: CallerOf, language: Language = "en") -> None:
         self._caller = caller_of
         self._changes = Changes()
         self.server: Server[Any] = _Announcing(
@@ -51,7 +48,7 @@ class MemoryServer:
             title="Pagefile",
             version=version("pagefile"),
             description="Virtual memory for LLM agents.",
-            instructions=INSTRUCTIONS,
+            instructions=instructions(language),
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
             on_list_resources=self._list_resources,
@@ -177,6 +174,7 @@ def _protocol_error(error: PagefileError) -> MCPError:
 
 async def serve_stdio(caller: Caller) -> None:
     """Serve one client over standard input and output, until it closes them."""
-    served = MemoryServer(lambda _ctx: caller).server
+    language = caller.memory.engine.languages.default(None)
+    served = MemoryServer(lambda _ctx: caller, language).server
     async with stdio_server() as (received, sent):
         await served.run(received, sent, served.create_initialization_options())

@@ -58,7 +58,12 @@ class McpSessions:
     async def _run(self, *, task_status: TaskStatus[Any] = anyio.TASK_STATUS_IGNORED) -> None:
         http: Any = import_module("pagefile.mcp.http")
         service = self._settings.service
-        serving = http.http_server(stateless=service.workers > 1, max_body_bytes=service.max_body_bytes)
+        chosen = self._settings.language
+        serving = http.http_server(
+            stateless=service.workers > 1,
+            max_body_bytes=service.max_body_bytes,
+            language="en" if chosen == "auto" else chosen,
+        )
         async with serving as server:
             task_status.started(server)
             await anyio.sleep_forever()

@@ -42,6 +42,11 @@ def tool_schema(name: str, language: Language) -> dict[str, Any]:
     return {"name": name, "description": description, "parameters": parameters}
 
 
+def instructions(language: Language) -> str:
+    """When to use the tools of the MCP server, and when none: what it says to every client."""
+    return _tools()["instructions"][language]
+
+
 def shaped(schema: Mapping[str, Any], shape: ToolShape) -> dict[str, Any]:
     """A schema as an API takes it: OpenAI's chat or Responses API, Anthropic's, or MCP's list of tools."""
     name, description, parameters = schema["name"], schema["description"], schema["parameters"]
