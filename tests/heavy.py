@@ -11,6 +11,7 @@ from importlib.util import find_spec
 
 import pytest
 
+from tests.integration.browser.axe import axe_path
 from tests.integration.browser.chromium import chromium_path
 
 #: What `--heavy` can be: how `make test`, plain `pytest` and `make check` treat these tests.
@@ -40,6 +41,11 @@ def _has_milvus() -> bool:
 
 
 PARTS = {
+    "axe": Part(
+        "Chromium or axe-core",
+        lambda: chromium_path() is not None and axe_path() is not None,
+        "`make check` installs axe-core; `sudo apt-get install chromium`, or name one in CHROMIUM",
+    ),
     "chromium": Part(
         "Chromium",
         lambda: chromium_path() is not None,

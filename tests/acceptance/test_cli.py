@@ -383,6 +383,8 @@ def test_nothing_there_is_3():
     assert "Nothing is known about" in complaint(pagefile("facts", "nobody"), 3)
     assert "nothing to forget" in complaint(pagefile("forget", "nope", "--yes"), 3)
     assert "nothing to export" in complaint(pagefile("export", "e.jsonl", "-c", "nope"), 3)
+    # A backup of the wrong tenant is not taken for a backup.
+    assert "in tenant 'shop'" in complaint(pagefile("export", "e.jsonl", "--tenant", "shop"), 3)
     assert "There is no file" in complaint(pagefile("import", "missing.jsonl"), 3)
     assert "no conversations here" in complaint(pagefile("show", "--tenant", "other"), 3)
     said = pagefile("recall", "zebra", "-c", "c", "--json")

@@ -187,6 +187,13 @@ def test_to_have_no_key_is_no_error():
     assert (0, []) == (pagefile("keys", "list", "--json").code, pagefile("keys", "list", "--json").json)
 
 
+def test_whether_a_key_is_needed(monkeypatch):
+    """Is said as the settings have it."""
+    assert "no key is needed" in pagefile("keys", "add", "one").words
+    monkeypatch.setenv("PAGEFILE_SERVICE__REQUIRE_KEYS", "true")
+    assert "needed" not in pagefile("keys", "add", "two").words
+
+
 def test_a_first_key_for_a_container(tmp_path):
     """Made once, and put where only its user can read it; an existing file is neither overwritten nor a reason for a key without one."""
     file = tmp_path / "first-key"

@@ -147,7 +147,7 @@ def test_what_is_required_and_missing_fails(run):
 
 def test_a_part_nobody_knows_is_refused():
     """A slip of the pen would leave a test out for ever."""
-    assert set(PARTS) == {"chromium", "claude", "helm", "milvus"}
+    assert set(PARTS) == {"axe", "chromium", "claude", "helm", "milvus"}
     with pytest.raises(AssertionError, match="there is no part 'chromum'"):
         heavy("chromum")
 

@@ -25,6 +25,9 @@ app = group(
 )
 
 
+_NOT_NEEDED = "\nOn this machine no key is needed until the setting service.require_keys is true."
+
+
 @command(app, "add")
 def add(
     cli: Invocation,
@@ -74,7 +77,7 @@ def add(
     cli.answer(
         {**_key_json(key), "key": text},
         f"{text}\n\nIt opens {_whose(key)}{_until(key)}. Keep it now: it is not shown again. Send it as `Authorization: Bearer …`."
-        "\nOn this machine no key is needed until the setting service.require_keys is true.",
+        f"{'' if cli.settings.service.require_keys else _NOT_NEEDED}",
     )
 
 
@@ -101,9 +104,8 @@ def list_keys(cli: Invocation) -> None:
     found = cli.run(lambda memory: memory.engine.store.keys.list())
     if not found:
         # To have none is the usual state, and no failure.
-        cli.answer(
-            [], "There is no key yet: `pagefile keys add NAME` makes one. On this machine none is needed."
-        )
+        needed = "" if cli.settings.service.require_keys else " On this machine none is needed."
+        cli.answer([], f"There is no key yet: `pagefile keys add NAME` makes one.{needed}")
         return
     cli.list(
         found,

@@ -58,10 +58,11 @@ def export(
     conversation: Annotated[str | None, in_conversation(help="Only this conversation.")] = None,
     user_id: UserId = None,
 ) -> None:
-    """Write everything that is stored, except API keys, to a file of JSON lines.
+    """Write everything of a tenant, except API keys, to a file of JSON lines.
 
     Examples:
         pagefile export everything.jsonl
+        pagefile export clinic.jsonl --tenant clinic
         pagefile export ada.jsonl --user ada
     """
     head = _head(file) if file.is_file() else b""
@@ -72,7 +73,7 @@ def export(
     mark = damage_mark()
     with moving(f"Exporting to {file.name}"):
         counts = cli.run(lambda memory: memory.export(file, **scope))
-    missing = "There was nothing to export: the file has a first line and no records."
+    missing = f"There was nothing to export in tenant {cli.tenant!r}: the file has no records. --tenant names another."
     cli.answer(counts, _counted("Exported", counts), found=counts, missing=missing)
     if damage := damage_since(mark):
         # The rest is in the file: a backup with a gap is better than none.

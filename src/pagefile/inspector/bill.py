@@ -120,9 +120,12 @@ def _chart(data: Calls, reader: Reader) -> Element:
     lines = {"with": "chart.with", "without": "chart.without", "budget": "chart.budget"}
     legend = [el("li", el("span", class_=f"key {name}"), say(key)) for name, key in lines.items()]
     chart = costs(points, data.costs[-1].budget, say("chart.label"))
-    sums = ui.figures(reader, {"chart.spent": spent, "chart.instead": without, "chart.saved": saved})
+    sums = [
+        ui.figures(reader, {"chart.spent": spent, "chart.instead": without, "chart.saved": saved}),
+        _not_yet(without - spent, reader),
+    ]
     scrolled = ui.scrolling(chart, say("chart.label"), class_="scroll")
-    return ui.card(say("chart.title"), sums, scrolled, el("ul", legend, class_="legend"))
+    return ui.card(say("chart.title"), *sums, scrolled, el("ul", legend, class_="legend"))
 
 
 def _known(tokens: int | None, reader: Reader) -> str:
@@ -136,6 +139,13 @@ def _saved(saved: int | None, without: int | None, reader: Reader) -> str:
     if saved < 0:
         return reader.say("chart.nothing_yet")
     return f"{reader.number(saved)} ({reader.percent(saved / without)})"
+
+
+def _not_yet(saved: int | None, reader: Reader) -> Content:
+    """Why a short conversation has saved nothing."""
+    if saved is None or saved >= 0:
+        return None
+    return ui.soft(reader.say("bill.not_yet", n=reader.number(-saved)))
 
 
 def _calls_table(data: Calls, reader: Reader) -> Element:
@@ -232,9 +242,7 @@ def _numbers(bill: Bill, reader: Reader) -> Element:
         place = {"conversation_id": turn.scope.conversation, "user_id": turn.scope.user}
         links += [reader.turn(say("bill.turn"), turn.id, turn.scope), " · "]
         links += [reader.link(urls.TRACE, say("entry.trace"), turn=turn.id, **place), " "]
-    less = data.saved is not None and data.saved < 0
-    about = ui.soft(say("bill.not_yet", n=reader.number(-(data.saved or 0)))) if less else None
-    return el("div", ui.figures(reader, values), about, el("p", links, exact))
+    return el("div", ui.figures(reader, values), _not_yet(data.saved, reader), el("p", links, exact))
 
 
 def bill_bar(receipt: Receipt, blocks: tuple[BlockBill, ...], tokens: int, reader: Reader) -> Element:
@@ -296,8 +304,10 @@ def left_out(count: int, reader: Reader) -> Content:
 
 
 def _verdict(one: Verdict, sources: Sources, reader: Reader) -> tuple[ui.Value, ...]:
-    form = reader.known(f"form.{(one.form or '').replace(' ', '_')}", one.form or "")
-    kept, dropped = reader.say("verdict.kept", form=form), reader.say("verdict.dropped")
+    kept, dropped = (
+        reader.say("verdict.kept", form=reader.form(one.form or "")),
+        reader.say("verdict.dropped"),
+    )
     state = ui.badge(kept, "in") if one.kept else ui.badge(dropped, "gone")
     score = "–" if one.score is None else f"{one.score:.3f}"
     why = [reader.reason(one.reason), el("small", reader.reason(one.note)) if one.note else None]

@@ -173,8 +173,7 @@ def _revisions(data: Facts, reader: Reader) -> Element | None:
 
     def row(one: Revision) -> tuple[ui.Value, ...]:
         action = reader.known(f"action.{one.action}", one.action)
-        changes = zip(one.before, one.after, strict=False)
-        texts = [el("p", _change(before, after)) for before, after in changes]
+        texts = [el("p", change) for change in _revised(one)]
         label = reader.say("revision.undo_number", n=one.number)
         undo = ui.button(reader, "revision.undo", "quiet", aria_label=label)
         return str(one.number), action, texts, one.at, _form(reader, undo, what="undo", revision=one.number)
@@ -183,6 +182,14 @@ def _revisions(data: Facts, reader: Reader) -> Element | None:
     change = {"revision.what": "", "revision.fact": "reason", "archive.when": "when"}
     columns = {"#": "num", **change, "revision.undo": "action"}
     return ui.card(title, ui.table(reader, title, columns, map(row, data.revisions)))
+
+
+def _revised(one: Revision) -> list[Content]:
+    """What a change did; a new statement that took the place of others is shown with them."""
+    if one.action == "superseded" and one.before[-1] is None and len(one.after) > 1:
+        gone = [el("del", fact.text) for fact in one.after[:-1]]
+        return [[*(part for text in gone for part in (text, " → ")), el("ins", one.after[-1].text)]]
+    return [_change(before, after) for before, after in zip(one.before, one.after, strict=False)]
 
 
 def _change(before: Fact | None, after: Fact) -> Content:

@@ -72,9 +72,10 @@ def show(data: Live, reader: Reader) -> ui.View:
     choose = None
     if user is not None:
         choose = ui.asking_form(reader, "nav.live", user, button=ui.button(reader, "ask.show", None))
-    columns = {"archive.when": "when", "live.what": "when", "conv.conversation": "row", "live.text": "reason"}
+    columns = {"archive.when": "when", "live.what": "when", "live.text": "row", "conv.conversation": "reason"}
     rows = [_row(event, reader) for event in data.events]
-    table = ui.table(reader, say("nav.live"), {**columns, **ui.numbers("calls.tokens")}, rows)
+    columns |= ui.numbers("calls.tokens")
+    table = ui.table(reader, say("nav.live"), columns, rows, class_="roomy")
     found = ui.card(None, table) if rows else ui.empty(say("conv.none"))
     lead = [say("live.paused" if paused else "live.lead"), " ", switch]
     return ui.View(say("nav.live"), [choose, found], lead=lead, refresh_s=None if paused else _REFRESH_S)
@@ -97,4 +98,4 @@ def _row(event: Event, reader: Reader) -> tuple[ui.Value, ...]:
         " ",
         ui.some("span", event.scope.user, class_="who"),
     ]
-    return event.at, kind, name, text, event.tokens or "–"
+    return event.at, kind, text, name, event.tokens or "–"

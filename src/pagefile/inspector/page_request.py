@@ -151,7 +151,15 @@ class Reader:
     def reason(self, text: str) -> str:
         """A reason of the engine in the reader's language; an unknown one is shown as it is."""
         matches = ((re.fullmatch(pattern, text), key) for pattern, key in _REASONS.items())
-        return next((self.say(key, **found.groupdict()) for found, key in matches if found), text)
+        return next((self.say(key, **self._named(found)) for found, key in matches if found), text)
+
+    def _named(self, found: re.Match[str]) -> dict[str, str]:
+        values = found.groupdict()
+        return {**values, "form": self.form(values["form"])} if "form" in values else values
+
+    def form(self, name: str) -> str:
+        """In which form a candidate is in the window, in words."""
+        return self.known(f"form.{name.replace(' ', '_')}", name)
 
     def number(self, value: float) -> str:
         if isinstance(value, int) or value.is_integer():

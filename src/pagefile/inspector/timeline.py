@@ -219,7 +219,9 @@ def _whole(uuid: str, page: Opened | None, reader: Reader) -> Element:
         text = ui.notice(say("page.purged_about")) if page.text is None else ui.whole(page.text)
         on = el("p", reader.here(urls.PAGE, say("step.read_on"), uuid=uuid))
         return el("div", el("h4", say("step.whole")), text, on)
-    place = asked.here(urls.CONVERSATION, after=asked.text("after"), open=uuid) + f"#p-{uuid}"
+    # The same slice of the conversation, whichever way it was asked for.
+    slice_ = {"after": asked.text("after"), "turn": asked.text("turn")}
+    place = asked.here(urls.CONVERSATION, **slice_, open=uuid) + f"#p-{uuid}"
     twin = asked.here(urls.twin(urls.PAGE), uuid=uuid)
     in_place = el("a", say("step.open"), href=place, class_="button", data_open=twin)
     return el("p", in_place, " ", reader.here(urls.PAGE, say("step.page"), uuid=uuid))

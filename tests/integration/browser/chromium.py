@@ -17,7 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-PATIENCE_S = 30.0
+#: Long, since an audit of a large page on a busy machine takes its time.
+PATIENCE_S = 120.0
 
 
 def chromium_path() -> str | None:
