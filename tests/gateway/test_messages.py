@@ -2,11 +2,13 @@
 
 import json
 import re
+from contextlib import nullcontext
 
 import anthropic
 import pytest
 
-from tests.gateway.behind import behind
+from tests.acceptance.http_server import listening
+from tests.gateway.behind import Behind, behind
 from tests.gateway.upstream import Fault, Said
 
 BIG = "\n".join(f"row {number}: value {number * 7}" for number in range(2_000))
@@ -80,8 +82,9 @@ def reader(body):
     return Said("read it") if results else Said(calls=(("read", {"path": "table"}),), thinking="I read.")
 
 
+@pytest.mark.parametrize("restarted", [False, True], ids=["", "restarted"])
 @pytest.mark.parametrize("ask", [asked, streamed])
-def test_hidden_rounds_are_unfolded_for_the_model(tmp_path, ask):
+def test_hidden_rounds_are_unfolded_for_the_model(tmp_path, ask, restarted):
     """The client sees one answer; with its tool results, the model gets back exactly what it said and was told, signatures too."""
     with behind(reader, tmp_path) as here:
         client = here.anthropic()
@@ -99,16 +102,20 @@ def test_hidden_rounds_are_unfolded_for_the_model(tmp_path, ask):
         messages += [{"role": "assistant", "content": "read it"}, user("What is in row 1234?")]
         messages = answered(messages, "nothing new")
         hidden = here.upstream.last
-        assert "It is 8638." == said(ask(client, messages, tools=[READ]))
+        with listening(here.settings) if restarted else nullcontext(here.url) as url:
+            last = Behind(url, here.upstream, here.settings, here.opened).anthropic()
+            assert "It is 8638." == said(ask(last, messages, tools=[READ]))
         final = here.upstream.last
         assert BIG not in json.dumps(final)
         # Everything up to the last round, and then the model's own last message with its signature.
-        assert hidden["messages"] == final["messages"][: len(hidden["messages"])]
+        # What memory added to the question is kept by the process alone.
+        same = 5 if restarted else 0
+        assert hidden["messages"][same:] == final["messages"][same : len(hidden["messages"])]
         thought, call = final["messages"][len(hidden["messages"])]["content"]
         assert "sig-Now again." == thought["signature"]
         assert "read" == call["name"]
         assert hidden["tools"] == final["tools"]
-        assert hidden["system"] == final["system"]
+        assert restarted or hidden["system"] == final["system"]
         (talk,) = here.talks()
         assert ["done", "done"] == [turn[2] for turn in talk]
 

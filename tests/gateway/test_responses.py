@@ -7,7 +7,8 @@ import httpx
 import openai
 import pytest
 
-from tests.gateway.behind import behind
+from tests.acceptance.http_server import listening
+from tests.gateway.behind import Behind, behind
 from tests.gateway.upstream import Fault, Said
 
 BIG = "\n".join(f"row {number}: value {number * 7}" for number in range(2_000))
@@ -60,11 +61,9 @@ def test_one_conversation_stays_one(tmp_path, ask):
                 user(f"And {number}?")
             ]
         assert [["one", "And 1?", "And 2?"]] == [[turn[0] for turn in talk] for talk in here.talks()]
-        assert ["sealed", "sealed"] == [
-            item["encrypted_content"]
-            for item in here.upstream.last["input"]
-            if item.get("type") == "reasoning"
-        ]
+        thoughts = [item for item in items if item.get("type") == "reasoning"]
+        assert 3 == len(thoughts)
+        assert thoughts[:2] == [one for one in here.upstream.last["input"] if one.get("type") == "reasoning"]
 
 
 @pytest.mark.parametrize("ask", [asked, streamed])
@@ -197,3 +196,50 @@ def test_results_that_are_sent_again_after_a_fault_are_recorded_once(tmp_path, f
     assert ("done", 1, "read it") == (turn.status, len(turn.steps), turn.assistant)
     assert 4 == len(turn.messages), turn.messages
     assert {"aborted"} >= {one.status for one in given_up}
+
+
+def reading_again(body):
+    """A model that thinks, loads what left the window, thinks, and then calls the client's tool once more."""
+    told, last = json.dumps(body["input"]), body["input"][-1]
+    if "row 1234?" not in told:
+        return Said("read it") if last.get("type") == "function_call_output" else Said(calls=(("read", {}),))
+    if last.get("role") == "user":
+        return Said(
+            calls=(("load_tool_history", {"uuid": UUID.search(told)[0], "query": "row 1234"}),),
+            thinking="Gone.",
+        )
+    if "8638" in last["output"]:
+        return Said(calls=(("read", {"again": True}),), thinking="Now again.")
+    return Said("It is 8638.")
+
+
+@pytest.mark.parametrize("ids", [True, False], ids=["with ids", "without ids"])
+@pytest.mark.parametrize("ask", [asked, streamed])
+def test_hidden_rounds_are_unfolded_for_the_model(tmp_path, ask, ids):
+    """Each item is there once, and where the model put it, also through a gateway that was started again."""
+    with behind(reading_again, tmp_path) as here:
+        client = here.openai()
+
+        def answered(client, given, result):
+            items = [
+                item.model_dump(exclude_none=True)
+                for item in ask(client, given, tools=[READ], store=False).output
+            ]
+            items = items if ids else [{name: item[name] for name in item if name != "id"} for item in items]
+            output = {"type": "function_call_output", "call_id": items[-1]["call_id"], "output": result}
+            return [*given, *items, output]
+
+        given = answered(client, [user("Read the table.")], BIG)
+        answer = {"role": "assistant", "content": ask(client, given, tools=[READ], store=False).output_text}
+        given = answered(client, [*given, answer, user("What is in row 1234?")], "nothing new")
+        hidden = here.upstream.last["input"]
+        with listening(here.settings) as url:
+            again = Behind(url, here.upstream, here.settings, here.opened)
+            assert "It is 8638." == ask(again.openai(), given, tools=[READ], store=False).output_text
+        final = here.upstream.last["input"]
+        kinds = [item.get("type", item.get("role")) for item in final]
+        assert ["reasoning", "function_call", "function_call_output"] * 2 == kinds[-6:]
+        assert [item.get("call_id") for item in hidden[-2:]] == [item.get("call_id") for item in final[-5:-3]]
+        assert hidden[-1]["output"] == final[-4]["output"]
+        assert "nothing new" == final[-1]["output"]
+        assert len(hidden) + 3 == len(final)

@@ -237,9 +237,9 @@ def _messages(body: dict[str, Any], said: Said, *, stream: bool) -> Any:
 def _responses(body: dict[str, Any], said: Said, *, stream: bool) -> Any:
     items: list[dict[str, Any]] = []
     if said.thinking:
-        items.append(
-            {"type": "reasoning", "id": f"rs_{next(_IDS)}", "summary": [], "encrypted_content": "sealed"}
-        )
+        number = next(_IDS)
+        thought = {"type": "reasoning", "summary": [], "encrypted_content": f"sealed {number}"}
+        items.append({**thought, "id": f"rs_{number}"})
     if said.text:
         content = [{"type": "output_text", "text": said.text, "annotations": [], "logprobs": []}]
         items.append(

@@ -79,13 +79,11 @@ class _Service(FastAPI):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            path = versioned(scope["path"])
-            if path != scope["path"]:
-                scope = {
-                    **scope,
-                    "path": path,
-                    "raw_path": versioned(scope["raw_path"].decode("latin-1")).encode("latin-1"),
-                }
+            given = scope["path"]
+            if (path := versioned(given)) != given:
+                raw = scope["raw_path"]
+                raw = raw.removeprefix(b"/v1") if len(path) < len(given) else b"/v1" + raw
+                scope = {**scope, "path": path, "raw_path": raw}
             await super().__call__(scope, receive, send)
         else:
             await self.router({**scope, "app": self}, receive, send)
