@@ -104,24 +104,37 @@ def _suite(folder: Path) -> bool:
     return len(found) > len(other) and not failed
 
 
+_CALL = ("--method", "tools/call", "--tool-name")
+_ASKED = {
+    "tools/list": ("--method", "tools/list"),
+    "remember": (*_CALL, "remember", "--tool-arg", "text=The user drinks tea"),
+    "facts": (*_CALL, "facts"),
+    "resources/list": ("--method", "resources/list"),
+    "prompts/get": ("--method", "prompts/get", "--prompt-name", "facts"),
+}
+
+
 def _inspector(folder: Path) -> bool:
     print(_version(folder, "inspector"))
     with tempfile.TemporaryDirectory() as data:
-        server = [sys.executable, "-m", "pagefile", "mcp", "--db", f"{data}/memory.db"]
-        call = ["--method", "tools/call", "--tool-name"]
-        asked = {
-            "tools/list": ["--method", "tools/list"],
-            "remember": [*call, "remember", "--tool-arg", "text=The user drinks tea"],
-            "facts": [*call, "facts"],
-            "resources/list": ["--method", "resources/list"],
-            "prompts/get": ["--method", "prompts/get", "--prompt-name", "facts"],
-        }
-        answers = {
-            name: _run(folder, "mcp-inspector", "--cli", *server, *more) for name, more in asked.items()
-        }
-    for name, answer in answers.items():
+        stdio = _inspected(folder, sys.executable, "-m", "pagefile", "mcp", "--db", f"{data}/memory.db")
+    for name, answer in stdio.items():
         print(f"{name}: {' '.join(answer.split())[:90]} …")
-    return "drinks tea" in answers["facts"]
+    with (
+        tempfile.TemporaryDirectory() as data,
+        listening(Settings(url=f"sqlite:///{data}/memory.db")) as url,
+    ):
+        http = _inspected(folder, f"{url}/mcp", "--transport", "http")
+    same = [
+        name for name, answer in http.items() if name not in {"remember", "facts"} and answer == stdio[name]
+    ]
+    print(f"over HTTP: {', '.join(same)} the same; a fact remembered and listed")
+    return all("drinks tea" in answers["facts"] for answers in (stdio, http)) and len(same) == len(_ASKED) - 2
+
+
+def _inspected(folder: Path, *server: str) -> dict[str, str]:
+    """What the Inspector's command line prints of a server."""
+    return {name: _run(folder, "mcp-inspector", "--cli", *server, *more) for name, more in _ASKED.items()}
 
 
 if __name__ == "__main__":

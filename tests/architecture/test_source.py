@@ -20,7 +20,7 @@ ENVIRONMENT = {"settings/sources.py", "agents/hook.py"}
 
 #: Where a failure must not spread, and why. Each of these logs with a traceback or hands the failure on.
 BROAD_EXCEPTS: dict[str, str] = {
-    "agents/hook.py::main": "a script that a coding agent waits for: whatever fails there, it prints nothing and the agent goes on",
+    "agents/hook.py::ask": "a script that a coding agent waits for: whatever fails there, it prints nothing and the agent goes on",
     "edge/fail_open.py::FailOpen._contained": "the edge of a framework's hook: whatever fails there, the run goes on; it logs with traceback",
     "integrations/langgraph/nodes.py::retrieve_node": "whatever a user's retriever raises costs its block and never the answer; it logs with traceback, and the trace says so",
     "engine/engine.py::Engine.guarded": "the same, without a context manager for every window",

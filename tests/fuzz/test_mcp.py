@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.mcp.test_http import McpClient, serving
+from tests.mcp.http_serving import McpClient, serving
 
 from .values import JSONISH, PIECES, TEXT
 

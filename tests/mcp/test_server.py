@@ -18,7 +18,7 @@ from pagefile.settings import EmbedderSettings
 from pagefile.verbs import TABLE
 
 from .clients import USER, connected, text_of
-from .test_http import BEGIN, McpClient, serving_with
+from .http_serving import BEGIN, McpClient, serving_with
 
 
 @pytest.fixture
