@@ -60,7 +60,9 @@ class MissingExtraError(SettingsError, ImportError):
     @classmethod
     def of(cls, extra: str, what: str) -> "MissingExtraError":
         """The error that names the exact command which mends it."""
-        return cls(f"{what} needs an optional part: run `pip install 'pagefile[{extra}]'`.")
+        return cls(
+            f"{what} needs an optional part: run `pip install 'pagefile[{extra}]'`, or in a clone `pip install '.[{extra}]'`."
+        )
 
 
 class InvalidArgumentError(PagefileError, ValueError):
