@@ -169,6 +169,10 @@ async def test_search_finds_what_anybody_said(client, told):
     html = await page(client, urls.SEARCH, q="question")
     assert "<mark>Question</mark>" in html
     assert "log entries searched" in html
+    # What was said keeps its lines, and the snippet of a long result has its match in sight.
+    assert "</mark> 59?\nAnswer 59." in html
+    long = await page(client, urls.SEARCH, q="harbour grey")
+    assert "<mark>grey</mark>" in long
     for wrong in ({"since": "yesterday"}, {"q": "x " * 9}, {"after": "nonsense", "q": "x"}):
         assert 422 == (await client.get(f"{urls.SEARCH}.json", params=wrong)).status_code
 

@@ -122,7 +122,9 @@ def import_(
     if not file.is_file():
         raise NotFoundError(f"There is no file {str(file)!r} to import.")
     if conversation is not None or user_id is not None:
-        raise TransferError("An export already says whose it is: --conversation and --user go with --from.")
+        raise TransferError(
+            "An export already names its owner: use --conversation and --user only with --from."
+        )
     with moving(f"Importing {file.name}"):
         try:
             counts = cli.run(lambda memory: memory.import_(file, tenant=cli.tenant), must_exist=False)

@@ -140,7 +140,7 @@ def _within(call: WindowRecord, choice: Choice) -> bool:
 def checked_settings(changes: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """The changes of an experiment, which hold for every call: a question belongs to one."""
     if not changes:
-        raise InvalidArgumentError("Change at least one setting: the calls would come out as they were.")
+        raise InvalidArgumentError("Change at least one setting: otherwise nothing would differ.")
     if "query" in changes:
         raise InvalidArgumentError("An experiment changes settings, not questions: replay that call alone.")
     return dict(checked_from_afar(changes))
@@ -254,7 +254,7 @@ async def experiment(memory: "Memory", scope: Scope, experiment_id: str) -> Expe
     owner = Scope(scope.tenant, scope.user)
     (item,) = await engine.store.items.get(owner, [(EXPERIMENTS, key)], now=engine.clock.now())
     if item is None:
-        raise NotFoundError(f"There is no experiment {key!r}: it was removed, or never kept.")
+        raise NotFoundError(f"There is no experiment {key!r}: it was removed, or never saved.")
     return _experiment(key, cast("dict[str, Any]", item.value))
 
 

@@ -42,9 +42,9 @@ async def erase(memory: Memory, asked: PageRequest) -> ErasureReceipt:
     """Erase the named scope, if its name was typed as confirmation."""
     scope = _target(asked)
     if scope is None:
-        raise InvalidArgumentError("Nothing is erased: name a conversation or a user.")
+        raise InvalidArgumentError("Nothing was erased: name a conversation or a user.")
     if asked.text("confirm") != (scope.conversation or scope.user or "").strip():
-        raise InvalidArgumentError("Nothing is erased: type the name exactly as it is shown, to confirm.")
+        raise InvalidArgumentError("Nothing was erased: to confirm, type the name exactly as it is shown.")
     whose = {"user_id": scope.user, "conversation_id": scope.conversation, "tenant": scope.tenant}
     return await memory.forget(**whose, turn_id=asked.text("turn_id"), page=asked.text("page"))
 

@@ -82,7 +82,7 @@ async def _edit(
     fact_id = asked.text("fact_id")
     old = next((fact for fact in await memory.facts(user_id, asked.tenant) if fact.id == fact_id), None)
     if old is None:
-        raise NotFoundError("This fact is no longer held: look at the list again.")
+        raise NotFoundError("This fact is no longer current: reload the list.")
     category = asked.text("category") or old.category
     new = await remember(category=category, attribute=old.attribute, subject=old.subject)
     if new.id != old.id and old.attribute is None:

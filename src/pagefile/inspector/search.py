@@ -111,10 +111,9 @@ def _hit(one: FoundTurn, words: Sequence[str], reader: Reader) -> Element:
 
 def _said(turn: Turn, words: Sequence[str]) -> str:
     """The side of a turn in which most of the words are."""
-    sides = [turn.text, *(f"{step.tool}: {step.result}" for step in turn.steps)]
-    side = max(sides, key=lambda side: sum(word.lower() in side.lower() for word in words))
-    # A snippet has few lines: what is indented over many, such as JSON, would hide its match.
-    return side if side is turn.text else " ".join(side.split())
+    # A snippet has few lines: a result that is indented over many, such as JSON, would hide its match.
+    results = (" ".join(f"{step.tool}: {step.result}".split()) for step in turn.steps)
+    return max([turn.text, *results], key=lambda side: sum(word.lower() in side.lower() for word in words))
 
 
 def marked(text: str, words: Sequence[str]) -> list[Content]:

@@ -136,7 +136,7 @@ class Filling:
 
     def start(self, settings: Settings) -> None:
         if self.state.running:
-            raise ConflictError("The demo is being filled in already: look again in a moment.")
+            raise ConflictError("The demo is already being filled in: reload in a moment.")
         self.state = DemoState(running=True)
         self._tasks.start_soon(self._fill, settings)
 

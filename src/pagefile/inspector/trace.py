@@ -86,7 +86,7 @@ async def note(memory: Memory, asked: PageRequest) -> str:
     """Write down a note on a turn or a call, and lead back to it."""
     subject, subject_id = asked.choice("subject", "turn", "call"), asked.text("id")
     if subject_id is None:
-        raise InvalidArgumentError("Nothing is noted: what is the note about?")
+        raise InvalidArgumentError("Nothing was saved: which turn or call is the note about?")
     if subject == "call":
         call = await memory.call(subject_id, tenant=asked.tenant)
         scope = await looked_up(memory, call.scope)

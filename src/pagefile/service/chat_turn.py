@@ -143,7 +143,7 @@ class ChatRun:
                 await self._persist(tell, number + 1)
                 return
             await self._tools(tell)
-        raise ModelOutputError("The model calls tools that were not offered, and gives no answer.")
+        raise ModelOutputError("The model called tools that were not offered, and gave no answer.")
 
     async def _route(self, tell: Tell) -> None:
         began, degraded = perf_counter(), list[str]()

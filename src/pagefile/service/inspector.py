@@ -231,7 +231,7 @@ async def begin_experiment(request: Request, named: NamedOf) -> Response:
         chosen = Named(tenant=named.tenant, **whose)
     except ValidationError as error:
         raise InvalidArgumentError(
-            "The user or the conversation cannot be one: copy its name as it is."
+            "This cannot be the name of a user or a conversation: copy the name exactly."
         ) from error
     # What the form names is checked against the key like what a query string names.
     allowed = await narrowed(chosen, principal_of(request), request.app)
@@ -279,7 +279,7 @@ async def _run(request: Request, named: Named) -> tuple[ChatRun, PageRequest]:
     asked = await _page_request(request, named, await form_of(request))
     message = asked.text("message")
     if message is None:
-        raise InvalidArgumentError("Say something: the message is empty.")
+        raise InvalidArgumentError("The message is empty: write something.")
     chat = chat_of(memory, asked)
     steps: tuple[StepBody, ...] = ()
     if asked.flag("sample"):
