@@ -300,10 +300,16 @@ def frameworks(
         bool,
         typer.Option("--lowest", help="The lowest versions that our bounds allow, instead of the newest."),
     ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--only", help="Only this framework, by its package, such as google-adk; may be repeated."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Play the vendors' suites and our contract with every agent framework, in the environments that `make frameworks` makes; exit code 1 when a test fails."""
-    report = _measured(lambda tell: frameworks_bench.run(lowest=lowest, progress=tell))
+    report = _measured(lambda tell: frameworks_bench.run(lowest=lowest, progress=tell, only=only or ()))
     if as_json:
         print_json(report.to_json())
     else:

@@ -45,7 +45,10 @@ FRAMEWORKS = (
         "LangGraph",
         "langgraph",
         "test_langgraph",
-        (("checkpoint-conformance", "test_langgraph_checkpointer", ""),),
+        (
+            ("checkpoint-conformance", "test_langgraph_checkpointer", ""),
+            ("its documented store", "test_langgraph_store", r"pagefile|\[(memory|sqlite)\]$"),
+        ),
     ),
     Framework("PydanticAI", "pydantic-ai-slim", "test_pydantic_ai"),
     Framework(
@@ -96,6 +99,8 @@ class Row:
     version: str
     suites: tuple[tuple[str, Count], ...]
     contract: Count
+    #: Runs beyond the contract: several agents, pictures, faults, runs at once.
+    runs: Count = Count()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +111,9 @@ class FrameworksReport:
 
     @property
     def ok(self) -> bool:
-        counts = [count for row in self.rows for count in (row.contract, *(one for _, one in row.suites))]
+        counts = [
+            count for row in self.rows for count in (row.contract, row.runs, *(one for _, one in row.suites))
+        ]
         return bool(self.rows) and not any(count.failed for count in counts)
 
     def to_json(self) -> JsonObject:
@@ -116,6 +123,7 @@ class FrameworksReport:
                 "version": row.version,
                 "suites": {name: str(count) for name, count in row.suites},
                 "contract": str(row.contract),
+                "runs": str(row.runs),
                 "not_applicable": dict(row.contract.apart),
             }
             for row in self.rows
@@ -131,8 +139,12 @@ class _Test:
     told: str | None = None
 
 
-def run(*, lowest: bool, progress: Callable[[str], None]) -> FrameworksReport:
-    """Play the suites in each environment that is there."""
+def run(*, lowest: bool, progress: Callable[[str], None], only: Sequence[str] = ()) -> FrameworksReport:
+    """Play the suites in each environment that is there, of all frameworks or `only` of these packages."""
+    unknown = {*only} - {one.package for one in FRAMEWORKS}
+    if unknown:
+        known = ", ".join(one.package for one in FRAMEWORKS)
+        raise SettingsError(f"{', '.join(sorted(unknown))} is no framework here: choose among {known}.")
     names = LOWEST if lowest else NEWEST
     there = [name for name in names if (ROOT / name / "bin" / "python").exists()]
     if not there:
@@ -141,10 +153,13 @@ def run(*, lowest: bool, progress: Callable[[str], None]) -> FrameworksReport:
     for name in there:
         python = str(ROOT / name / "bin" / "python")
         versions = _versions(python)
+        chosen = [one for one in FRAMEWORKS if one.package in versions and one.package in (only or versions)]
+        if not chosen:
+            continue
         progress(f"playing the suites in {name}")
-        tests = _played(python)
-        for framework in FRAMEWORKS:
-            if framework.package in versions and framework.name not in found:
+        tests = _played(python, _files(chosen) if only else ("tests/frameworks", "tests/vendors"))
+        for framework in chosen:
+            if framework.name not in found:
                 row = _row(framework, versions[framework.package], tests)
                 if row.contract.applicable or any(count.applicable for _, count in row.suites):
                     found[framework.name] = row
@@ -158,7 +173,15 @@ def _versions(python: str) -> dict[str, str]:
     return dict(line.split(" ", 1) for line in printed.splitlines())
 
 
-def _played(python: str) -> list[_Test]:
+def _files(chosen: Sequence[Framework]) -> list[str]:
+    """The files of these frameworks' tests."""
+    named = [f"tests/vendors/{file}.py" for one in chosen for _, file, _ in one.suites]
+    for one in chosen:
+        named += [f"tests/frameworks/{one.contract}.py", f"tests/frameworks/{one.contract}_runs.py"]
+    return [name for name in dict.fromkeys(named) if (ROOT / name).exists()]
+
+
+def _played(python: str, files: Sequence[str]) -> list[_Test]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "tests.xml"
         options = [
@@ -171,7 +194,7 @@ def _played(python: str) -> list[_Test]:
             "junit_family=xunit2",
             f"--junitxml={file}",
         ]
-        command = [python, "-m", "pytest", *options, "tests/frameworks", "tests/vendors"]
+        command = [python, "-m", "pytest", *options, *files]
         ended = subprocess.run(  # noqa: S603 - our own environment
             command, cwd=ROOT, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
         )
@@ -199,7 +222,8 @@ def _row(framework: Framework, version: str, tests: Sequence[_Test]) -> Row:
         (label, _counted([one for one in tests if one.module == module and re.search(pattern, one.name)]))
         for label, module, pattern in framework.suites
     )
-    return Row(framework.name, version, suites, contract)
+    runs = _counted([one for one in tests if one.module == f"{framework.contract}_runs"])
+    return Row(framework.name, version, suites, contract, runs)
 
 
 def _counted(tests: Sequence[_Test]) -> Count:

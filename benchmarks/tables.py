@@ -270,12 +270,13 @@ def _mean(value: float | None, figure: str) -> str:
 
 def show_frameworks(report: frameworks_bench.FrameworksReport) -> None:
     """Each framework with its version, its vendor's suites, and our contract."""
-    made = table("framework", "version", "contract", "vendor's suite", "passed", right=("contract", "passed"))
+    numbers = ("contract", "beyond", "passed")
+    made = table("framework", "version", *numbers[:2], "vendor's suite", "passed", right=numbers)
     for row in report.rows:
         first, *others = row.suites or (("", frameworks_bench.Count()),)
-        made.add_row(row.framework, row.version, str(row.contract), first[0], str(first[1]))
+        made.add_row(row.framework, row.version, str(row.contract), str(row.runs), first[0], str(first[1]))
         for name, count in others:
-            made.add_row("", "", "", name, str(count))
+            made.add_row("", "", "", "", name, str(count))
     print_table(made)
     for row in report.rows:
         for point, reason in row.contract.apart.items():
