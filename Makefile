@@ -155,7 +155,7 @@ FRAMEWORKS = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --g
 	--no-emit-find-links --no-emit-index-annotation --custom-compile-command "make frameworks-lock" --group frameworks
 
 # Environments of their own, so that `make test` stays as it is. LOWEST=1 plays the lowest versions, too.
-frameworks: $(READY) .venv-frameworks/.ready .venv-crewai/.ready $(if $(LOWEST),.venv-frameworks-lowest/.ready) ## Play vendors' suites and our contract with every agent framework (LOWEST=1 for the lowest versions, too)
+frameworks: $(READY) .venv-frameworks/.ready .venv-crewai/.ready $(if $(LOWEST),.venv-frameworks-lowest/.ready .venv-crewai-lowest/.ready) ## Play vendors' suites and our contract with every agent framework (LOWEST=1 for the lowest versions, too)
 	$(BIN)/pyright --project locks/pyright.json
 	$(BIN)/pagefile bench frameworks
 	$(if $(LOWEST),$(BIN)/pagefile bench frameworks --lowest)
@@ -174,8 +174,10 @@ frameworks-lock: $(BIN)/uv ## Resolve the frameworks again into locks/ (ARGS=--u
 	$(FRAMEWORKS) $(ARGS) $(TOGETHER:%=--extra %) --extra claude pyproject.toml -o locks/frameworks.lock
 	$(FRAMEWORKS) $(ARGS) --extra crewai pyproject.toml -o locks/crewai.lock
 	@mkdir -p build
-	$(BIN)/python scripts/lowest_frameworks.py $(filter-out langgraph,$(TOGETHER)) > build/lowest.txt
-	$(FRAMEWORKS) $(ARGS) $(TOGETHER:%=--extra %) --constraint build/lowest.txt pyproject.toml -o locks/frameworks-lowest.lock
+	$(BIN)/python scripts/lowest_frameworks.py $(filter-out langgraph,$(TOGETHER)) claude > build/lowest.txt
+	$(FRAMEWORKS) $(ARGS) $(TOGETHER:%=--extra %) --extra claude --constraint build/lowest.txt pyproject.toml -o locks/frameworks-lowest.lock
+	$(BIN)/python scripts/lowest_frameworks.py crewai > build/lowest.txt
+	$(FRAMEWORKS) $(ARGS) --extra crewai --constraint build/lowest.txt pyproject.toml -o locks/crewai-lowest.lock
 
 clean: ## Remove .venv, caches and builds; databases stay
 	rm -rf $(VENV) .venv-* .pythons clients/typescript/node_modules clients/typescript/dist build dist site .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage

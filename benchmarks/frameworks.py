@@ -13,7 +13,7 @@ from pagefile.records import JsonObject, JsonValue
 
 ROOT = Path(__file__).parents[1]
 NEWEST = (".venv-frameworks", ".venv-crewai")
-LOWEST = (".venv-frameworks-lowest",)
+LOWEST = (".venv-frameworks-lowest", ".venv-crewai-lowest")
 _TIMEOUT_S = 900
 #: What says of a test that it does not apply.
 _APART = "not applicable: "

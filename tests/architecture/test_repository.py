@@ -115,8 +115,10 @@ FRAMEWORKS = {
 }  # fmt: skip
 FRAMEWORK_LOCKS = {
     "locks/frameworks.lock": FRAMEWORKS - {"crewai"} | {"langchain", "langgraph", "pydantic-ai", "claude"},
-    "locks/frameworks-lowest.lock": FRAMEWORKS - {"crewai"} | {"langchain", "langgraph", "pydantic-ai"},
+    "locks/frameworks-lowest.lock": FRAMEWORKS - {"crewai"}
+    | {"langchain", "langgraph", "pydantic-ai", "claude"},
     "locks/crewai.lock": {"crewai"},
+    "locks/crewai-lowest.lock": {"crewai"},
 }
 
 
