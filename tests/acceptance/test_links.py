@@ -75,7 +75,17 @@ async def walked(client: httpx.AsyncClient, language: str) -> tuple[Counter[str]
 async def test_every_link_leads_somewhere(site: httpx.AsyncClient):
     """And every page can be reached by links alone."""
     # What is sent to these changes something, or it is no page.
-    others = {urls.NOTE, urls.MODEL, urls.LOGIN, urls.LOGOUT, urls.DEMO, urls.STREAM, urls.SCRIPT, urls.BASE}
+    others = {
+        urls.NOTE,
+        urls.MODEL,
+        urls.LOGIN,
+        urls.LOGOUT,
+        urls.DEMO,
+        urls.STREAM,
+        urls.SCRIPT,
+        urls.FAVICON,
+        urls.BASE,
+    }
     pages = {value for name, value in vars(urls).items() if name.isupper()} - others
     for language in ("en", "zh"):
         opened, dead = await walked(site, language)

@@ -70,6 +70,12 @@ async def leads_to(client, place, turn):
     return "here" == fragment and entry is not None and '<span id="here">' in entry[0] and turn in entry[0]
 
 
+async def test_a_browser_finds_the_icon_beside_json(client):
+    """Which has no link to it."""
+    answer = await client.get("/favicon.ico")
+    assert (200, "image/svg+xml") == (answer.status_code, answer.headers["content-type"])
+
+
 # -- links ---------------------------------------------------------------------------------------------------------------
 
 

@@ -137,6 +137,7 @@ UNDESCRIBED = {
     "/mcp": "`service.mcp` counts the values",
     "/mem0": "`service.compat` counts the values",
     "/metrics": "nothing is read",
+    "/favicon.ico": "nothing is read",
     "/openapi.json": "nothing is read",
     "/problems": "nothing is read",
     "/v1/memory_stores": "`service.compat` counts the values",

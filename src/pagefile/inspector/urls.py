@@ -33,6 +33,8 @@ DEMO = f"{BASE}/demo"
 STYLE = f"{BASE}/inspector.css"
 SCRIPT = f"{BASE}/inspector.js"
 ICON = f"{BASE}/icon.svg"
+#: What browsers ask for beside a page without an icon, such as JSON.
+FAVICON = "/favicon.ico"
 #: The chat's own stream: like `/v1/chat/stream`, but with the scripted model if no other is configured.
 STREAM = f"{BASE}/chat/stream"
 

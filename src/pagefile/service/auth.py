@@ -45,7 +45,7 @@ LAST_USED_EVERY = timedelta(hours=1)
 #: Holds our key where a provider's occupies the usual headers.
 OWN_HEADER = "x-pagefile-key"
 #: The inspector's sign-in pages and their assets.
-SIGNING_IN = frozenset({urls.LOGIN, urls.LOGOUT, urls.STYLE, urls.SCRIPT, urls.ICON})
+SIGNING_IN = frozenset({urls.LOGIN, urls.LOGOUT, urls.STYLE, urls.SCRIPT, urls.ICON, urls.FAVICON})
 #: Paths that need no key: API documentation and health checks. None of them exposes any memory.
 PUBLIC = frozenset({"/", "/docs", "/openapi.json", "/healthz", "/readyz"}) | SIGNING_IN
 #: Public pages that show more to a caller with a key.

@@ -342,12 +342,14 @@ _TYPES = {
     urls.STYLE: "text/css; charset=utf-8",
     urls.SCRIPT: "text/javascript; charset=utf-8",
     urls.ICON: "image/svg+xml",
+    urls.FAVICON: "image/svg+xml",
 }
 
 
 async def asset(request: Request, named: NamedOf) -> Response:
     path = request.scope["path"]
-    file = files("pagefile.inspector").joinpath("assets", path.rpartition("/")[2])
+    name = urls.ICON if path == urls.FAVICON else path
+    file = files("pagefile.inspector").joinpath("assets", urls.name(name))
     return Response(file.read_text(encoding="utf-8"), media_type=_TYPES[path])
 
 
