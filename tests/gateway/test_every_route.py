@@ -1,8 +1,13 @@
 """What the service does with every request, it does with those of each of a provider's paths."""
 
+import importlib.util
+import re
+from pathlib import Path
+
 import httpx
 import pytest
 
+from pagefile.service.vendor_paths import is_vendors
 from pagefile.settings import ServiceSettings
 from tests.gateway.behind import behind, new_text
 from tests.gateway.test_observed import spans  # noqa: F401 - a fixture
@@ -91,3 +96,23 @@ def test_traces(tmp_path, spans):  # noqa: F811 - the fixture
     assert [openai, openai, ("chat claude-opus-4-6", "anthropic", 5), openai] == models
     # A path may hold ids: a span that is no model's names the route.
     assert not [name for name, _ in told if "resp_1" in name or "conv_1" in name]
+
+
+#: What administers an account, and the memory that is ours to serve.
+NOT_PASSED = {
+    "admin", "memory_stores", "organization", "organizations", "projects", "webhook_endpoints", "webhook_event_types",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("package", ["openai", "anthropic"])
+def test_whatever_the_vendors_clients_ask_for_passes(package):
+    """Their own resources, as the installed client has them: what the gateway does not know, it passes on."""
+    folder = Path(str(importlib.util.find_spec(package).origin)).parent / "resources"
+    paths = {
+        path
+        for file in folder.rglob("*.py")
+        for path in re.findall(r'\(\s*f?"(/[a-z_0-9/]+)', file.read_text())
+    }
+    found = {path.removeprefix("/v1").split("/")[1] for path in paths}
+    assert {"messages"} & found or {"chat", "responses"} <= found
+    assert NOT_PASSED >= {name for name in found if not is_vendors(f"/v1/{name}")} - {"chat"}

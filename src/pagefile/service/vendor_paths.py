@@ -1,14 +1,19 @@
 """The paths that belong to providers: their requests pass to them, with their own keys."""
 
 _VERSION = "/v1/"
-#: What OpenAI and Anthropic have under their version. Ours are elsewhere, so that a misspelt route of ours goes nowhere.
+#: What OpenAI and Anthropic have under their version, without what administers an account. Ours are elsewhere, so that a misspelt
+#: route of ours goes nowhere.
 _RESOURCES = frozenset(
     {
-        "audio", "batches", "completions", "containers", "conversations", "embeddings", "files", "fine_tuning", "images",
-        "messages", "models", "moderations", "responses", "skills", "uploads", "vector_stores", "videos",
+        "agents", "assistants", "audio", "batches", "chatkit", "completions", "containers", "content_provenance_checks",
+        "conversations", "decisions", "deployment_runs", "deployments", "dreams", "embeddings", "environments", "evals", "files",
+        "fine_tuning", "images", "live", "messages", "models", "moderations", "realtime", "responses", "safety", "sessions",
+        "skills", "threads", "tunnels", "uploads", "user_profiles", "vaults", "vector_stores", "videos",
     }
 )  # fmt: skip
 _CHAT = "/v1/chat/completions"
+#: What agents call, and what no path of ours begins with.
+_WITHOUT_VERSION = frozenset({"completions", "embeddings", "messages", "models", "responses"})
 
 
 def is_vendors(path: str) -> bool:
@@ -20,7 +25,7 @@ def is_vendors(path: str) -> bool:
 
 def versioned(path: str) -> str:
     """The path with one version: clients disagree on whether a base URL ends in it."""
-    if is_vendors(f"/v1{path}"):
+    if path == "/chat/completions" or path.partition("/")[2].partition("/")[0] in _WITHOUT_VERSION:
         return f"/v1{path}"
     twice = path.startswith("/v1/v1/") and is_vendors(path.removeprefix("/v1"))
     return path.removeprefix("/v1") if twice else path
