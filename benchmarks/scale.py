@@ -141,7 +141,8 @@ async def _first_user(url: str, written: int, counter: TokenCounter) -> None:
             await memory.engine.store.log.restore(turns)
         for number in range(20):
             await memory.remember(f"The {number}th preference is number {number * 37}.", user_id=FIRST)
-        await memory.settle()
+        # `settle` leaves what nobody in this process wrote to later rounds.
+        await memory.rebuild()
 
 
 # -- the load ----------------------------------------------------------------------------------------------------------

@@ -221,8 +221,9 @@ class Supervisor:
         place.ready = context.Event()
         args = (self._settings, self._listener, metrics, place.ready)
         process: BaseProcess = context.Process(target=place.target, args=args, name=place.name)
-        place.process, place.began = process, time.monotonic()
         process.start()
+        # Only now: one that could not start cannot be ended either.
+        place.process, place.began = process, time.monotonic()
         _tell(f"{place.name} is process {process.pid}.")
 
     def _check(self, place: _Place) -> None:

@@ -119,6 +119,10 @@ async def _advance_alone(
     return turn
 
 
+#: Conversations that one statement reads.
+READ_TOGETHER = 200
+
+
 def _values(turn: Turn | ports.TurnDraft, now: datetime) -> Values:
     counted = turn.status == "done" if isinstance(turn, ports.TurnDraft) else turn.counts
     status = {"ended": turn.status != "open", "done": turn.status == "done", "counted": counted}
@@ -138,6 +142,8 @@ def _files(turn: ports.TurnDraft | ports.Extend, blobs: Mapping[str, Blob]) -> V
 
 
 class PostgresReader(SqlReader):
+    together = READ_TOGETHER
+
     async def view(self, request: ports.ViewRequest) -> ports.LogView:
         rules.conversation_of(request.scope)
         wanted = {"budget": request.budget_tokens, "least": request.min_turns, "open_turn": request.open_turn}

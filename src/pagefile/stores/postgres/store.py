@@ -15,12 +15,13 @@ from pagefile.stores.erasure import OF_CONVERSATIONS, OF_OWNERS
 from pagefile.stores.postgres.address import Place
 from pagefile.stores.postgres.database import Database, quoted
 from pagefile.stores.postgres.driver import FORBIDDEN, Connection
-from pagefile.stores.postgres.log import PostgresReader, PostgresTurnLog
+from pagefile.stores.postgres.log import READ_TOGETHER, PostgresReader, PostgresTurnLog
 from pagefile.stores.postgres.migration import migrate
 from pagefile.stores.postgres.vectors import PostgresVectors
 from pagefile.stores.sql.auditor import SqlAuditor
 from pagefile.stores.sql.plays import row
 from pagefile.stores.sql.store import SqlStore
+from pagefile.stores.sql.tables import SqlTerms
 
 
 class PostgresStore(SqlStore):
@@ -32,6 +33,7 @@ class PostgresStore(SqlStore):
         self.log = PostgresTurnLog(database, clock)
         self.reader = self.source = PostgresReader(database)
         self.audit = PostgresAuditor(database)
+        self.terms = PostgresTerms(database)
 
     @classmethod
     async def open(cls, place: Place, *, clock: Clock) -> "PostgresStore":
@@ -92,6 +94,10 @@ async def walls(database: Database) -> JsonObject:
 
 
 logger = logging.getLogger("pagefile")
+
+
+class PostgresTerms(SqlTerms):
+    together = READ_TOGETHER
 
 
 class PostgresAuditor(SqlAuditor):

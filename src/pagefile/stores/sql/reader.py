@@ -1,6 +1,6 @@
 """Reads the turn log. How views, entries and the neighbours of a turn are read depends on what a round trip costs: see `plain`."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -25,6 +25,9 @@ T = TypeVar("T")
 
 
 class SqlReader(SqlPort, LogReader, TurnSource):
+    #: Over how many conversations one statement goes: more than one where each statement is a round trip.
+    together = 1
+
     async def epoch(self, scope: Scope | None = None) -> int:
         return await self._player.read(lambda: epoch_now() if scope is None else newest_epoch(scope))
 
@@ -60,7 +63,8 @@ class SqlReader(SqlPort, LogReader, TurnSource):
         return found
 
     async def since(self, request: SinceRequest) -> list[Turn]:
-        return await self._player.read(lambda: since(request, "turns_after", spoken_of))
+        statements = "turns_after", "turns_after_each"
+        return await self._player.read(lambda: since(request, statements, spoken_of, self.together))
 
 
 def owner_of(scope: Scope) -> Play[Scope | None]:
@@ -76,20 +80,53 @@ def check_owner(scope: Scope) -> Play[None]:
 
 
 def since(
-    request: SinceRequest, statement: str, make: Callable[[Row, Scope], T], **values: Any
+    request: SinceRequest,
+    statements: tuple[str, str],
+    make: Callable[[Row, Scope], T],
+    together: int,
+    **values: Any,
 ) -> Play[list[T]]:
-    """The turns that count after those that are known, converted."""
+    """The turns that count after those that are known, converted.
+
+    There is a statement for one conversation, and one for up to `together` of them.
+    """
+    of_one, of_each = statements
     made: list[T] = []
     found = yield from rows(f"conversations_of_{part_of(request.scope)}", keys(request.scope))
-    for name, owner, last_seq in found:
-        known = request.known.get(name, 0)
+    behind = [
+        (Scope(request.scope.tenant, owner, name), request.known.get(name, 0), last_seq)
+        for name, owner, last_seq in found
+        if last_seq > request.known.get(name, 0) and rules.sees(request.scope, owner)
+    ]
+    for group in _groups(behind, together, request.limit):
         if len(made) >= request.limit:
             break
-        if last_seq > known and rules.sees(request.scope, owner):
-            scope = Scope(request.scope.tenant, owner, name)
-            asked = {**keys(scope), **values, "after_seq": known, "limit": request.limit - len(made)}
-            made += [make(one, scope) for one in (yield from rows(statement, asked))]
+        (scope, known, _), asked = group[0], {**values, "limit": request.limit - len(made)}
+        if len(group) == 1:
+            asked |= {**keys(scope), "after_seq": known}
+            made += [make(one, scope) for one in (yield from rows(of_one, asked))]
+        else:
+            scopes = {one.conversation: one for one, _, _ in group}
+            asked |= {"tenant": scope.tenant, "names": [*scopes], "seqs": [known for _, known, _ in group]}
+            made += [make(one[1:], scopes[one[0]]) for one in (yield from rows(of_each, asked))]
     return made
+
+
+def _groups(
+    behind: Sequence[tuple[Scope, int, int]], together: int, limit: int
+) -> Iterator[list[tuple[Scope, int, int]]]:
+    """Conversations to read by one statement, which sorts what it finds: not many more entries than are wanted."""
+    group: list[tuple[Scope, int, int]] = []
+    entries = 0
+    for one in behind:
+        _, known, last_seq = one
+        if group and (len(group) == together or entries + last_seq - known > limit):
+            yield group
+            group, entries = [], 0
+        group.append(one)
+        entries += last_seq - known
+    if group:
+        yield group
 
 
 def entry_values(query: EntryQuery) -> Values:

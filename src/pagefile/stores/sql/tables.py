@@ -160,8 +160,14 @@ class SqlWatermarks(SqlPort, ports.Watermarks):
 
 
 class SqlTerms(SqlPort, ports.TermStore):
+    #: As in `SqlReader`.
+    together = 1
+
     async def since(self, request: ports.SinceRequest, analyzer: str) -> list[ports.TurnTerms]:
-        return await self._player.read(lambda: since(request, "terms_after", _terms, analyzer=analyzer))
+        statements = "terms_after", "terms_after_each"
+        return await self._player.read(
+            lambda: since(request, statements, _terms, self.together, analyzer=analyzer)
+        )
 
     async def write(
         self, scope: Scope, terms: Sequence[ports.TurnTerms], analyzer: str, *, epoch: int | None = None

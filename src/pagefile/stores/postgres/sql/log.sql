@@ -185,6 +185,23 @@ SELECT c.user_id, {entry} FROM conversations AS c LEFT JOIN (
   (SELECT {entry}, m.place FROM ai_message AS m WHERE {asked_for} AND m.seq IS NULL ORDER BY m.place DESC LIMIT :limit)
 ) AS m ON TRUE WHERE {here} ORDER BY m.seq DESC NULLS FIRST, m.place DESC LIMIT greatest(:limit, 1)
 
+-- fragment: after_each
+-- Of several conversations, each with what is known of it.
+FROM unnest(:names, :seqs) WITH ORDINALITY AS n (name, seq, number)
+CROSS JOIN LATERAL (
+  SELECT m.* FROM ai_message AS m
+  WHERE m.conversation_id = n.name AND m.tenant = :tenant AND m.seq > n.seq AND {counts}
+  ORDER BY m.seq LIMIT :limit) AS m
+
+-- name: turns_after_each
+SELECT n.name, {entry} {after_each} ORDER BY n.number, m.seq LIMIT :limit
+
+-- name: terms_after_each
+SELECT n.name, m.seq, m.message_id, m."at", t.said, t.answered {after_each}
+LEFT JOIN turn_terms AS t
+  ON t.conversation_id = m.conversation_id AND t.tenant = m.tenant AND t.seq = m.seq AND t.analyzer = :analyzer
+ORDER BY n.number, m.seq LIMIT :limit
+
 -- fragment: visible
 (c.user_id = :user OR (:user IS NULL AND (:conversation IS NULL OR c.user_id IS NULL)))
 
