@@ -31,11 +31,11 @@ from pagefile.wire.chat import AskChat
 from pagefile.wire.requests import StepBody
 
 _PROMPT = "you › "
-_HELP = """/bill     every candidate of the last window, and why it was kept or left out
-/sample   the same as your next line, with a bulky tool result beside it: watch it leave the window
-/facts    what is known about you
-/help     this list
-/quit     the end (so are Ctrl-D and, at the prompt, Ctrl-C)"""
+_HELP = """/bill            every candidate of the last window, and why it was kept or left out
+/sample MESSAGE  send the message with a long tool result attached, and watch it leave the window
+/facts           what is known about you
+/help            this list
+/quit            leave (so do Ctrl-D and, at the prompt, Ctrl-C)"""
 
 
 @dataclass

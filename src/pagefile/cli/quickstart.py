@@ -51,7 +51,7 @@ def quickstart(
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         app, server, thread = _started(settings, listener)
         try:
-            say(f"Memory: {shown(settings.url)}, of {user!r}. Look at it at {url}. Set for this run only:")
+            say(f"Memory: {shown(settings.url)}, user {user!r}. Inspector: {url}. Set for this run only:")
             for variable, name, _, path in _PROVIDERS:
                 say(f"  {variable}={url}{path}  → {shown(given[name])}")
                 environment[variable] = f"{url}{path}"
