@@ -90,3 +90,14 @@ def test_badges_say_what_is_so():
     assert "src" in project["tool"]["pyright"]["strict"]
     assert "pyright strict" in said["types"]
     assert "none" in said["telemetry"]
+
+
+@pytest.mark.parametrize("name", READMES)
+def test_the_chart_is_described_as_it_is(name: str):
+    """Who hears the picture is told its numbers."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    ((source, described),) = re.findall(r'<img src="([^"]*costs[^"]*)" alt="([^"]*)"', text)
+    chart = (ROOT / source).read_text(encoding="utf-8")
+    numbers = re.findall(r"\d[\d,]{4,}", described)
+    assert 2 == len(numbers)
+    assert [] == [one for one in numbers if one not in chart]
