@@ -6,6 +6,7 @@ import stat
 import pytest
 from fastapi.testclient import TestClient
 
+from pagefile.engine import audit_log
 from pagefile.engine.audit_log import AuditEntry, AuditLog
 from pagefile.errors import SettingsError
 from pagefile.service.app import create_app
@@ -113,3 +114,22 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(SettingsError, match="no folder can be made"):
         AuditLog.of(PolicySettings(audit=str(tmp_path / "file" / "audit")))
+
+
+def test_a_rare_user_is_found_in_a_large_log(tmp_path, monkeypatch):
+    """Only lines that name what is wanted are parsed, wherever the parts end in which the file is read."""
+    parsed = []
+    monkeypatch.setattr(audit_log, "_PART", 97)
+    monkeypatch.setattr(
+        audit_log, "_entry", lambda line, whole=audit_log._entry: parsed.append(line) or whole(line)
+    )
+    log = AuditLog(tmp_path, 90)
+    for number in range(300):
+        user = "李雷" if number % 100 == 7 else f"user-{number}"
+        log.note(AuditEntry("2026-11-18T10:00:00.000+00:00", "k", f"verb-{number}", "t", user, None))
+    assert ["verb-207", "verb-107", "verb-7"] == [one.verb for one in log.entries("t", user="李雷")]
+    assert 3 == len(parsed)
+    assert [] == log.entries("t", user="nobody")
+    assert 3 == len(parsed)
+    assert [f"verb-{number}" for number in range(299, 199, -1)] == [one.verb for one in log.entries("t")]
+    log.close()

@@ -10,7 +10,7 @@ import json
 import logging
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -109,9 +109,11 @@ class AuditLog:
             for name, value in {"tenant": tenant, "user": user, "key": key}.items()
             if value is not None
         }
+        # A log may have millions of lines: only those that name what is wanted are parsed.
+        needles = [json.dumps(value, ensure_ascii=False).encode() for value in wanted.values()]
         found: list[AuditEntry] = []
         for _, path in sorted(self._files(), reverse=True):
-            for line in _backwards(path):
+            for line in _backwards(path, needles):
                 entry = _entry(line)
                 if entry is not None and all(getattr(entry, name) == value for name, value in wanted.items()):
                     found.append(entry)
@@ -141,16 +143,22 @@ def _entry(line: bytes) -> AuditEntry | None:
         return None
 
 
-def _backwards(path: Path) -> Iterator[bytes]:
-    """The lines of a file, the last first, without reading all of it."""
+def _backwards(path: Path, needles: Sequence[bytes]) -> Iterator[bytes]:
+    """The lines of a file that have all these in them, the last first, without keeping all of it in memory."""
     with path.open("rb") as file:
         place, rest = file.seek(0, os.SEEK_END), b""
         while place:
             size = min(_PART, place)
             place = file.seek(place - size)
-            first, *lines = (file.read(size) + rest).split(b"\n")
+            rest, _, lines = (file.read(size) + rest).partition(b"\n")
             file.seek(place)
-            yield from (line for line in reversed(lines) if line)
-            rest = first
-        if rest:
-            yield rest
+            yield from _having(lines, needles)
+        yield from _having(rest, needles)
+
+
+def _having(lines: bytes, needles: Sequence[bytes]) -> Iterator[bytes]:
+    # Most parts have nothing of a rare user: then they are not even divided.
+    if all(needle in lines for needle in needles):
+        for line in reversed(lines.split(b"\n")):
+            if line and all(needle in line for needle in needles):
+                yield line

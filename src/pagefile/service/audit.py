@@ -3,7 +3,6 @@
 from functools import partial
 from typing import Annotated
 
-import anyio.to_thread
 from fastapi import Query, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -11,6 +10,7 @@ from pagefile import records
 from pagefile.engine.audit_log import AuditEntry, AuditLog, now_text
 from pagefile.errors import SettingsError
 from pagefile.service.auth import GuardedRouter, KeyedRoute, caller_of, is_public, subject_of
+from pagefile.tiers.fair_pool import pool
 from pagefile.wire import requests as ask
 from pagefile.wire import responses as out
 
@@ -58,4 +58,4 @@ async def audit(request: Request, asked: Annotated[ask.AuditParams, Query()]) ->
         raise SettingsError("Nothing is logged: set policy.audit to a folder, and restart the service.")
     tenant = asked.tenant or records.DEFAULT_TENANT
     read = partial(log.entries, tenant, user=asked.of_user, key=asked.by_key, limit=asked.limit)
-    return out.AuditOut.of(await anyio.to_thread.run_sync(read))
+    return out.AuditOut.of(await pool().run(read))
