@@ -289,7 +289,10 @@ def tools(
 ) -> None:
     """Ask a real model which of the MCP tools it would call, with 24 requests in two languages."""
     choices = tool_choice.read() if url is None else tool_choice.run(url, name, most=most, tell=warn)
-    report = tool_choice.report([one for one in choices if one.model == name])
+    mine = [one for one in choices if one.model == name]
+    if not mine:
+        raise typer.BadParameter(f"no answers of {name!r} are kept: name a server with --url")
+    report = tool_choice.report(mine)
     _tell(report, report, as_json=as_json)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks.tool_choice import run as tools
 from pagefile.mcp.tools import ROWS
+from tests.acceptance.cli_calling import pagefile
 from tests.gateway.upstream import Said, Upstream
 
 
@@ -77,3 +78,9 @@ def test_a_run_goes_on_where_the_last_one_ended(tmp_path):
     names = [row.name for row in tools.report([older, *choices]).rows]
     assert "right tools, descriptions before" == names[0]
     assert names[-1].endswith("(now)")
+
+
+def test_without_answers_it_says_what_to_give():
+    refused = pagefile("bench", "tools", "--model", "never-asked")
+    assert 2 == refused.code
+    assert "--url" in refused.err
