@@ -27,6 +27,7 @@ from benchmarks import summaries as summaries_bench
 from benchmarks import vendors as vendors_bench
 from benchmarks import window as window_bench
 from benchmarks import workspace as workspace_bench
+from benchmarks.agents import run as agents_bench
 from benchmarks.answers import run as answers_bench
 from benchmarks.peers_chart import growth_chart
 from benchmarks.peers_page import page as peers_page
@@ -353,6 +354,30 @@ def answers(
             data or bench_data(), url, name, arms=arms or (), most=most, cache=cache, tell=warn
         )
     report = answers_bench.report([one for one in answers_bench.read() if one.model == name])
+    _tell(report, report, as_json=as_json)
+
+
+@app.command()
+def agents(
+    *,
+    url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="A server with OpenAI's protocol. Else the kept runs are shown."),
+    ] = None,
+    name: Annotated[str, typer.Option("--model", metavar="NAME", help="Its model.")] = "qwen2.5-coder-1.5b",
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--agent", metavar="NAME", help="Only this agent; may be repeated."),
+    ] = None,
+    most: Annotated[
+        int, typer.Option(metavar="N", min=1, help="How many tasks to run at most: the next run goes on.")
+    ] = 36,
+    as_json: AsJson = False,
+) -> None:
+    """Have a real model work through twelve tasks with tools, in a loop that trims, in LangChain and with Pagefile."""
+    if url is not None:
+        agents_bench.measure(url, name, agents=only or (), most=most, tell=warn)
+    report = agents_bench.report([one for one in agents_bench.read() if one.model == name])
     _tell(report, report, as_json=as_json)
 
 

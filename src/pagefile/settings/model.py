@@ -168,9 +168,9 @@ class ArchiveSettings(_Checked, prefix="archive."):
 
     #: Results with more characters than this leave the window as soon as their turn is over.
     threshold: Count = 10_000
-    #: Results with more characters than this get a page too, so that the oldest can leave when many
-    #: accumulate.
-    page_from: Count = 2_000
+    #: Results with more characters than this get a page too: the oldest can leave when many accumulate, and what is in
+    #: them is found after their turn has left the window. In shorter ones there is little that the answer does not say.
+    page_from: Count = 400
     #: Values in the arguments of a call (a script, a file) with more characters than this get a page as well, and
     #: leave a full window once a later call came; 0: they stay. Agents copy what they wrote, so only very large ones do.
     inputs_from: Count = 8_000
