@@ -202,6 +202,35 @@ async def test_nothing_is_asked_when_the_window_holds_everything():
         assert embedder.embedded == before + 2
 
 
+@pytest.mark.parametrize(
+    ("asked", "found", "question", "wanted"),
+    [
+        (
+            "Open order 48213. Is it paid?",
+            '{"order": 48213, "paid": true, "pickup locker": "L-77"}',
+            "In which pickup locker is order 48213?",
+            "L-77",
+        ),
+        (
+            "打开订单 31207，付款了吗？",
+            '{"订单": 31207, "已付款": true, "取件柜": "丙-58"}',
+            "订单 31207 放在哪个取件柜？",
+            "丙-58",
+        ),
+    ],
+)
+async def test_a_result_too_short_for_a_page_comes_back_with_its_turn(asked, found, question, wanted):
+    """What a tool returned in one conversation, and no answer said, is in the window of another one that asks for it."""
+    async with Memory.open("memory://") as memory:
+        step = {"tool": "get_order", "input": {"id": 1}, "result": found}
+        await memory.conversation("shop", user_id="u").record(asked, "Yes.", steps=[step])
+        for number, (user, assistant) in enumerate(CHAT):
+            await memory.conversation(f"c{number}", user_id="u").record(user, assistant)
+        await memory.settle()
+        window = await memory.conversation("new", user_id="u").context(question, window_tokens=1000)
+        assert wanted in window.as_text()
+
+
 async def test_a_large_memory_is_searched_in_a_thread_and_gives_the_same(monkeypatch):
     """Also while turns are recorded that the search has not seen."""
     settings = small(embedder=EmbedderSettings("none"))

@@ -12,11 +12,11 @@ from pagefile.engine import Memory
 from pagefile.errors import PagefileError
 from pagefile.text.tables import table
 from pagefile.tiers.fact_book import refuse_orders
+from pagefile.tiers.page_in import CORRECT_TOOL, RECALL_TOOL, RETRACT_TOOL, SAVE_TOOL
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL
 from pagefile.window.wording import Language
 
 REMEMBER_TOOL: Final = "remember_fact"
-RECALL_TOOL, SAVE_TOOL, CORRECT_TOOL, RETRACT_TOOL = "recall", "remember", "correct", "retract"
 #: Those that change facts, which a run without a user has none of.
 FACT_TOOLS = (SAVE_TOOL, CORRECT_TOOL, RETRACT_TOOL)
 _PAGE_TOOLS = (LOAD_TOOL, SEARCH_TOOL)

@@ -28,6 +28,7 @@ from pagefile.text.words import forget_words, is_trivial, terms
 from pagefile.tiers import base
 from pagefile.tiers.derivation import Derivation
 from pagefile.tiers.index_lag import IndexLag
+from pagefile.tiers.page_in import unpaged_results
 from pagefile.tiers.turn_index import ANALYZER, THREAD_FROM, terms_of
 from pagefile.window import value
 from pagefile.window.candidates import Block, Candidate
@@ -448,7 +449,14 @@ class Episodes(base.OwnTier):
             Candidate(
                 name,
                 "episodes",
-                recalled_forms(turn, chosen.value or 1.0, asked, request.window_tokens, self.counter.count),
+                recalled_forms(
+                    turn,
+                    chosen.value or 1.0,
+                    asked,
+                    request.window_tokens,
+                    self.counter.count,
+                    unpaged_results(turn),
+                ),
                 position,
                 chosen.score,
                 value=chosen.value,
@@ -519,7 +527,7 @@ def _distinct_names(turns: Iterable[Turn]) -> list[str]:
 
 def _wording(turn: Turn) -> str:
     """The same for turns that say the same."""
-    return " ".join(f"{turn.user or ''} → {turn.assistant or ''}".casefold().split())
+    return " ".join(f"{turn.user or ''} → {turn.assistant or ''} {unpaged_results(turn)}".casefold().split())
 
 
 def _home(scope: Scope) -> Scope:

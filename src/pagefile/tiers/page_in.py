@@ -38,7 +38,9 @@ from pagefile.window.wording import WORDINGS, ZH, Language, Wording
 LOADING_TOOLS = frozenset({LOAD_TOOL, SEARCH_TOOL})
 #: The tool by which a model recalls turns, and how our answer to it begins: others may have a tool of the
 #: same name.
-RECALL_TOOL = "recall"
+RECALL_TOOL, SAVE_TOOL, CORRECT_TOOL, RETRACT_TOOL = "recall", "remember", "correct", "retract"
+#: Tools of ours: their results say what memory has already.
+_OWN_TOOLS = LOADING_TOOLS | {RECALL_TOOL, SAVE_TOOL, CORRECT_TOOL, RETRACT_TOOL}
 _RECALLED = re.compile(r"(?:- )?\[\d{4}-\d\d-\d\d[\] ]")
 #: The arguments of the reading tools.
 _ARGUMENTS: Mapping[str, Sequence[str]] = {
@@ -158,6 +160,15 @@ def _from(text: str, offset: int, limit: int | None, budget_tokens: int, count: 
 def is_quoted(tool: str, result: str) -> bool:
     """Whether a result is an answer of our own reading tools: archived, it would be found instead of what it quotes."""
     return tool in LOADING_TOOLS or (tool == RECALL_TOOL and _RECALLED.match(result) is not None)
+
+
+def unpaged_results(turn: Turn) -> str:
+    """What tools returned in a turn and no page has: results so short that only the turn brings them back."""
+    return " ".join(
+        f"[{step.tool}: {' '.join(step.result.split())}]"
+        for step in turn.steps
+        if step.page is None and step.tool not in _OWN_TOOLS and step.result.strip()
+    )
 
 
 def arguments_of(step: Step | None) -> Mapping[str, object]:

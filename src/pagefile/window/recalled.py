@@ -44,10 +44,14 @@ def pattern_of(words: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def recalled_forms(
-    turn: Turn, value: float, asked: tuple[str, ...], window_tokens: int, count: Count
+    turn: Turn, value: float, asked: tuple[str, ...], window_tokens: int, count: Count, fetched: str = ""
 ) -> tuple[Form, ...]:
-    """The turn as the passages with most of the question's words, if it is long; and whole, if that may be worth it."""
-    said, answered = (" ".join((side or "").split()) for side in (turn.user, turn.assistant))
+    """The turn as the passages with most of the question's words, if it is long; and whole, if that may be worth it.
+
+    `fetched` is what tools returned; it comes behind the answer, which is shown where no word says what is asked.
+    """
+    said = " ".join((turn.user or "").split())
+    answered = " ".join([*(turn.assistant or "").split(), *([fetched] if fetched else ())])
     chars = min(PASSAGE_CHARS, max(LEAST_CHARS, window_tokens // PASSAGE_WINDOW))
     shown = said if len(said) <= min(SAID_CHARS, window_tokens) else passage(said, asked, chars)
     reply = answered if len(answered) <= chars else passage(answered, asked, chars)
