@@ -115,7 +115,7 @@ def test_the_last_ones_are_shown():
     assert [f"c{n} · turn 1" in said.out for n in range(4)] == [True] * 4
     assert 4 == said.out.count(" · call ")
     assert said.out.index("c0 · turn 1") < said.out.index("c3 · call ")
-    assert "c0" not in pagefile("tail", "--once", "--user", "ada", "-n", "100").out
+    assert " c0 " not in pagefile("tail", "--once", "--user", "ada", "-n", "100").out
     only = pagefile("tail", "c2", "--once", "--json").out.splitlines()
     assert ["call", "turn"] == [json.loads(line)["event"] for line in only]
     assert "There is no conversation" in pagefile("tail", "nope", "--once").err
