@@ -308,7 +308,7 @@ def test_the_command_says_what_is_missing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "dump.json").write_text(json.dumps(MEM0), encoding="utf-8")
     assert "--user-id" in pagefile("import", "dump.json", "--from", "mem0").err
-    assert "go with --from" in " ".join(pagefile("import", "dump.json", "--user-id", "ada").err.split())
+    assert "only with --from" in " ".join(pagefile("import", "dump.json", "--user-id", "ada").err.split())
 
 
 ROWS = [
