@@ -28,7 +28,8 @@ WHERE table_schema = current_schema() AND table_name = $1 AND is_identity = 'NO'
 _USERS = "SELECT count(*) FROM conversations WHERE conversation_id LIKE 'c0~%.0'"
 _SIZES = """
 SELECT sum(pg_table_size(c.oid))::bigint, sum(pg_indexes_size(c.oid))::bigint
-FROM pg_class AS c WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace
+FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+WHERE c.relkind = 'r' AND n.nspname = current_schema()
 """
 #: How a copy's columns differ: `n` is its user, `k` which copy of that user's conversations it is.
 _RENAMED = {
@@ -64,8 +65,10 @@ class Growth:
         """Make as many users as are asked for, each with several copies of the first one's conversations."""
         async with self._database.raw() as connection:
             await connection.execute("SET pagefile.tenants = 'all'")
-            statements = [await _copying(connection, table, copies) for table in _OF_CONVERSATIONS]
-            statements += [await _copying(connection, table, 1) for table in _OF_USERS]
+            found = [await _copying(connection, table, copies) for table in _OF_CONVERSATIONS]
+            found += [await _copying(connection, table, 1) for table in _OF_USERS]
+            # Where no vector was ever made, there is no table for them.
+            statements = [statement for statement in found if statement is not None]
             while self.users < users:
                 until = min(users, self.users + _AT_ONCE)
                 async with connection.transaction():
@@ -91,9 +94,11 @@ class Growth:
             return found[0], found[1]
 
 
-async def _copying(connection: RawConnection, table: str, copies: int) -> str:
-    """The statement that copies the first user's rows of a table; `{first}` and `{last}` are the new users."""
+async def _copying(connection: RawConnection, table: str, copies: int) -> str | None:
+    """The statement that copies the first user's rows of a table; `{first}` and `{last}` are the new users. None without a table."""
     columns = [str(row[0]) for row in await connection.fetch(_COLUMNS, table)]
+    if not columns:
+        return None
     values = ", ".join(_value(table, f't."{column}"', column) for column in columns)
     named = ", ".join(f'"{column}"' for column in columns)
     whose = "user_id" if "user_id" in columns else None
