@@ -270,7 +270,7 @@ def _mean(value: float | None, figure: str) -> str:
 
 def show_frameworks(report: frameworks_bench.FrameworksReport) -> None:
     """Each framework with its version, its vendor's suites, and our contract."""
-    numbers = ("contract", "beyond", "passed")
+    numbers = ("contract", "runs", "passed")
     made = table("framework", "version", *numbers[:2], "vendor's suite", "passed", right=numbers)
     for row in report.rows:
         first, *others = row.suites or (("", frameworks_bench.Count()),)
