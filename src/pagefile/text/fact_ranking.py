@@ -12,9 +12,11 @@ import unicodedata
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import TypeVar
 
 from pagefile.arrays import Float64s, Int32s, np
+from pagefile.lru import Lru
 from pagefile.text.bm25 import SlotIndex
 from pagefile.text.postings import Posting
 from pagefile.text.scores import number
@@ -32,19 +34,23 @@ NEAR_DUPLICATE = 0.8
 _DIVERSE_AMONG = 40
 #: Lengths of Latin n-grams, which let `pytest` match `python` and `test`, unlike whole words.
 _RUNS = (2, 3, 4)
+#: Texts whose similarities are remembered until a fact changes.
+_COMPARED = 16
 #: Beyond this share of new facts, all sums are recomputed at once.
 _BULK_SHARE = 0.1
 
 
 def features(text: str) -> Counter[str]:
     """Words, pairs of Chinese characters, and Latin n-grams, which a leading space sets apart from words."""
-    words = terms(text)
-    found = Counter(words)
-    for word in words:
-        if word.isascii():
-            for size in _RUNS:
-                found.update(f" {word[at : at + size]}" for at in range(len(word) - size + 1))
-    return found
+    return Counter(chain.from_iterable(map(_features_of, terms(text))))
+
+
+@lru_cache(maxsize=1 << 14)  # people use few words, many times
+def _features_of(word: str) -> tuple[str, ...]:
+    if not word.isascii():
+        return (word,)
+    runs = (f" {word[at : at + size]}" for size in _RUNS for at in range(len(word) - size + 1))
+    return word, *runs
 
 
 class _Posting(Posting):
@@ -70,11 +76,14 @@ class FactIndex(SlotIndex[K]):
         self._texts: list[str] = []
         #: A, B and C of the formula above, one row each.
         self._sums = np.zeros((3, 16))
+        #: The similarities to texts compared last: the turns before a message are compared again with the next ones.
+        self._compared: Lru[str, tuple[list[int], list[float]]] = Lru(_COMPARED)
 
     def add(self, items: Iterable[tuple[K, str]]) -> None:
         """Add facts; an existing key gets the new text."""
         with self._lock:
             fresh = dict(items)
+            self._compared.clear()
             self._remove([key for key in fresh if key in self._slot_of])
             bulk = len(fresh) > 1 and len(fresh) > _BULK_SHARE * len(self._slot_of)
             for key, text in fresh.items():
@@ -99,30 +108,35 @@ class FactIndex(SlotIndex[K]):
             return every[[self._slot_of.get(key, -1) for key in keys]] if keys else np.zeros(0)
 
     def _similar(self, query: str) -> tuple[list[int], list[float]]:
+        if query not in self._compared:
+            self._compared[query] = self._compare(query)
+        return self._compared[query]
+
+    def _compare(self, query: str) -> tuple[list[int], list[float]]:
         asked = features(query)
         most = math.log(2 + len(self._slot_of)) + 1  # the query counts as one of the texts
-        slots: list[Int32s] = []
-        dots: list[Floats] = []
-        shifts: list[Floats] = []
-        asked_square = 0.0
-        for feature, times in asked.items():
-            posting = self._postings.get(feature)
-            held = posting.held if posting is not None else 0
-            square = (most - math.log(2 + held)) ** 2
-            asked_square += times * times * square
-            if posting is not None and held:
-                where, found = posting.arrays()
-                counts = found.astype(np.float64)
-                slots.append(where.copy())
-                dots.append(times * square * counts)
-                shifts.append((square - (most - math.log(1 + held)) ** 2) * counts * counts)
-        if not slots:
+        shared = [
+            (times, posting)
+            for feature, times in asked.items()
+            if (posting := self._postings.get(feature)) is not None and posting.held
+        ]
+        if not shared:
             return [], []
+        times = np.array([times for times, _ in shared], np.float64)
+        held = np.array([posting.held for _, posting in shared])
+        squares = (most - np.log(2 + held)) ** 2
+        shifts = squares - (most - np.log(1 + held)) ** 2
+        # Features that no fact has count for the length of the query only.
+        others = sum(number * number for number in asked.values()) - float(times @ times)
+        asked_square = float(times * times @ squares) + others * (most - math.log(2)) ** 2
+        holders = [posting.arrays() for _, posting in shared]
+        where = np.concatenate([slots for slots, _ in holders])
+        counts = np.concatenate([counts for _, counts in holders]).astype(np.float64)
+        feature = np.repeat(np.arange(len(shared)), [len(slots) for slots, _ in holders])
         size = len(self._keys)
-        where = np.concatenate(slots)
-        dot = np.bincount(where, np.concatenate(dots), minlength=size)
+        dot = np.bincount(where, (times * squares)[feature] * counts, minlength=size)
         norms = most * most * self._sums[0, :size] - 2 * most * self._sums[1, :size] + self._sums[2, :size]
-        norms += np.bincount(where, np.concatenate(shifts), minlength=size)
+        norms += np.bincount(where, shifts[feature] * counts * counts, minlength=size)
         found = np.flatnonzero((dot > 0) & (self._sums[0, :size] > 0))
         values = np.minimum(1.0, dot[found] / np.sqrt(norms[found] * asked_square))
         return found.tolist(), values.tolist()
@@ -147,6 +161,7 @@ class FactIndex(SlotIndex[K]):
             self._sums[:, slot] = self._sums_of(counts)
 
     def _removed(self, slot: int) -> None:
+        self._compared.clear()
         for feature in features(self._texts[slot]):
             posting = self._postings[feature]
             self._held(posting, posting.held - 1)
@@ -291,6 +306,7 @@ def _said(text: str) -> frozenset[str]:
 
 def forget_facts() -> None:
     _said.cache_clear()
+    _features_of.cache_clear()
 
 
 # -- what a fact is -----------------------------------------------------------------------------------------------------

@@ -110,6 +110,7 @@ class Message(NamedTuple):
 
 
 class _Read(NamedTuple):
+    chinese: bool
     kin: frozenset[str]
     names: frozenset[str]
     demands: bool
@@ -121,7 +122,8 @@ def _read(text: str) -> _Read:
     kin = {_KIN[word] for word in words if word in _KIN}
     kin |= {group for word, group in _HAN_KIN.items() if word in text}
     names = frozenset(_NAME.findall(f" {text}")) - _NO_NAMES
-    return _Read(frozenset(kin), names, _DEMANDS.search(text) is not None)
+    chinese, demands = _CHINESE.search(text) is not None, _DEMANDS.search(text) is not None
+    return _Read(chinese, frozenset(kin), names, demands)
 
 
 def forget_read_facts() -> None:
@@ -145,11 +147,11 @@ class Similarities(NamedTuple):
 
 def relevance(asked: str, facts: Sequence[str], found: Similarities) -> Floats:
     """How much each fact has to do with a message, by meaning."""
-    chinese = _CHINESE.search(asked) is not None
-    across = np.asarray([(_CHINESE.search(fact) is not None) != chinese for fact in facts])
+    message, read = _read(asked), [_read(fact) for fact in facts]
+    across = np.asarray([one.chinese != message.chinese for one in read])
     dense = np.maximum(found.meaning, _SENTENCE_WEIGHT * found.sentence)
     base = dense + _WORDS_WEIGHT * found.words + _ACROSS_LANGUAGES * (across & (dense > _NOT_APART))
-    message, read, plans = _read(asked), [_read(fact) for fact in facts], Message.of(asked).plans
+    plans = _TASK.search(asked) is not None
     folded = asked.casefold()
     bonus = [
         _SAME_KIN * bool(one.kin & message.kin)

@@ -116,8 +116,11 @@ def answers(parts: Mapping[str, float], *, foreign: bool = False) -> bool:
     A turn found only through its neighbours' words counts as well: it is part of what was said about them. A question
     in a `foreign` language has only its meaning.
     """
-    shared = any(parts.get(name, 0.0) > 0 for name in ("words", "neighbours", "session", "time"))
-    return shared or parts.get("similarity", 0.0) >= (SOME_FOREIGN_SIMILARITY if foreign else SOME_SIMILARITY)
+    # This is asked of hundreds of turns for each question.
+    of = parts.get
+    if of("words", 0.0) > 0 or of("neighbours", 0.0) > 0 or of("session", 0.0) > 0 or of("time", 0.0) > 0:
+        return True
+    return of("similarity", 0.0) >= (SOME_FOREIGN_SIMILARITY if foreign else SOME_SIMILARITY)
 
 
 def passes(parts: Mapping[str, float], gate: Gate, how: Asking = "anything") -> bool:

@@ -194,34 +194,32 @@ class TurnIndex(Generic[K]):
             slot = int(self._slots.of([key])[0])
             if slot < 0:
                 return None
+            sharing, shares = self._sharing(words)
             at, asks = self._turns.at, self._turns.asks
-            # One word alone may be in both by chance.
-            later = [
-                (share, one)
-                for one, (share, many) in self._sharing(words).items()
-                if many > 1 and share >= SAME_SUBJECT and at[one] > at[slot] and not asks[one]
-            ]
-            return self._keys[max(later)[1]] if later else None
+            later = (shares >= SAME_SUBJECT) & (at[sharing] > at[slot]) & (asks[sharing] == 0)
+            if not later.any():
+                return None
+            best = np.flatnonzero(later & (shares == shares[later].max()))[-1]
+            return self._keys[int(sharing[best])]
 
     def _matches(self, asked: Mapping[str, float]) -> Matches:
         holders = self._postings.find([*asked])
         return matched(asked, holders, len(self._keys), self._lengths.view, self._words)
 
-    def _sharing(self, words: Sequence[str]) -> dict[int, tuple[float, int]]:
-        """The turns that have some of these words: the share of the words' weight, and how many.
+    def _sharing(self, words: Sequence[str]) -> tuple[Int64s, Float64s]:
+        """The turns that have several of these words, ascending, and the share of the words' weight that each has.
 
-        Words that many turns have say little, and are left out of what is shared.
+        One word alone may be in both by chance. Words that many turns have say little, and are left out of what is shared.
         """
         many = dict(zip(words, self._postings.numbers(words), strict=True))
         weights = {word: rarity(len(self._keys), held) for word, held in many.items()}
         telling = [word for word, held in many.items() if 0 < held <= _SUBJECT_HOLDERS]
-        found: dict[int, tuple[float, int]] = {}
-        for word, (slots, _) in zip(telling, self._postings.find(telling), strict=True):
-            for slot in slots.tolist():
-                held, times = found.get(slot, (0.0, 0))
-                found[slot] = held + weights[word], times + 1
-        total = sum(weights.values())
-        return {slot: (held / total, times) for slot, (held, times) in found.items()}
+        holders = [slots for slots, _ in self._postings.find(telling)]
+        slots = np.concatenate([np.zeros(0, np.int32), *holders])
+        worth = np.repeat([weights[word] for word in telling], [*map(len, holders)])
+        sharing, turn, times = np.unique(slots, return_inverse=True, return_counts=True)
+        shares = np.bincount(turn, worth, len(sharing)) / (sum(weights.values()) or 1.0)
+        return sharing[times > 1].astype(np.int64), shares[times > 1]
 
     def _similarity(self, meaning: Mapping[K, float]) -> Similarity:
         slots = self._slots.of(meaning)

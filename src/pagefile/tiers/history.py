@@ -218,8 +218,9 @@ class History(OwnTier):
     def _forms(self, turn: Turn, request: WindowRequest, said_at: str) -> tuple[Form, ...]:
         """The turn from its fullest form to its shortest."""
         count, wording = self.counter.count, request.wording
-        shown = with_lines(turn, said_at, status_line(turn, wording), count)
-        return turn_forms(shown, request.pages, request.leaving.remains, count, wording, request.known_pages)
+        if said_at or turn.status != "done":
+            turn = with_lines(turn, said_at, status_line(turn, wording), count)
+        return turn_forms(turn, request.pages, request.leaving.remains, count, wording, request.known_pages)
 
     async def _excerpts(
         self, turn: Turn, request: WindowRequest, said_at: str, forms: Sequence[Form], *, recent: bool

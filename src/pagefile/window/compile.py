@@ -249,8 +249,9 @@ def _reserve(packing: _Packing, valued: Sequence[Candidate]) -> int:
     wanted = [c for c in valued if value.shortest_is_worth(c) and c.id not in packing.given_up]
     names = {name for c in wanted for name in _FRAMES[c.block]} - packing.framed
     frames = sum(_frame_cost(name, packing.count) for name in names)
-    headings = {_heading_key(c): packing.count(f"{c.heading}\n") for c in wanted if c.heading}
-    tokens = frames + sum(headings.values()) + sum(c.forms[-1].tokens for c in wanted)
+    headings = {_heading_key(c): c.heading for c in wanted if c.heading}
+    tokens = frames + sum([packing.count(f"{heading}\n") for heading in headings.values()])
+    tokens += sum([c.forms[-1].tokens for c in wanted])
     return max(0, min(tokens, int(packing.budget.max_share * packing.budget.tokens), packing.left))
 
 

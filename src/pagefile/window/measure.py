@@ -49,6 +49,9 @@ def step_tokens(step: Step) -> int:
 
 def resting_tokens(turn: Turn) -> int:
     """A turn after all its results that can leave have left: about what it costs for good."""
+    if not turn.steps:
+        # The common case, with hundreds of such turns per window.
+        return turn.tokens
     return turn.tokens - sum(
         max(0, step.result_tokens - NOTE_TOKENS) for step in turn.steps if step.page and step.whole
     )

@@ -1,6 +1,7 @@
 """How a past turn is shown beside a question: on one line under its day, long sides as the passage that answers."""
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import islice
 
@@ -60,17 +61,17 @@ def recalled_forms(
         return (Form(count(f"{short}\n"), text=short),)
     brief = Form(count(f"{short}\n"), text=short, name="passage", share=PASSAGE_SHARE)
     # The head of a longer side might lack what its passage says.
-    whole = line(
-        *(side if len(side) <= MOST_CHARS else part for side, part in ((said, shown), (answered, reply)))
-    )
-    if whole == short or not worth((1 - PASSAGE_SHARE) * value, (len(whole) - len(short)) // _TOKEN_CHARS):
+    whole = [side if len(side) <= MOST_CHARS else part for side, part in ((said, shown), (answered, reply))]
+    more = sum(map(len, whole)) - len(shown) - len(reply)
+    if whole == [shown, reply] or not worth((1 - PASSAGE_SHARE) * value, more // _TOKEN_CHARS):
         return (brief,)
-    return Form(count(f"{whole}\n"), text=whole), brief
+    full = line(*whole)
+    return Form(count(f"{full}\n"), text=full), brief
 
 
 def line(said: str, answered: str) -> str:
     """Both sides on one line, the answer behind an arrow."""
-    sides = " → ".join(escape(side) for side in (said, answered) if side)
+    sides = escape(f"{said} → {answered}" if said and answered else said or answered)
     return f"- {sides}" if said else f"- → {sides}"
 
 
@@ -79,14 +80,26 @@ def passage(text: str, asked: tuple[str, ...], chars: int) -> str:
     places = [
         (match.start(), match[0].lower()) for match in islice(pattern_of(asked).finditer(text), _MOST_PLACES)
     ]
-    best, start = 0, 0
-    for n, (place, _) in enumerate(places):
-        near = {word for at, word in places[n:] if at - place <= chars * 3 // 4}
-        if len(near) > best:
-            best, start = len(near), place
+    start = _densest(places, chars * 3 // 4)
     # From the beginning of its sentence, if that is near.
     lead = max(0, start - chars // 4)
     ends = [match.end() for match in _SENTENCE_END.finditer(text, lead, start)]
     start = ends[-1] if ends else (lead if lead == 0 else start)
     shown = cut(text[start:], chars)
     return f"… {shown}" if start else shown
+
+
+def _densest(places: Sequence[tuple[int, str]], reach: int) -> int:
+    """The first place from which most different words follow within that many characters; 0 if there is none."""
+    near: dict[str, int] = {}
+    best = start = end = 0
+    for place, word in places:
+        while end < len(places) and places[end][0] - place <= reach:
+            near[places[end][1]] = near.get(places[end][1], 0) + 1
+            end += 1
+        if len(near) > best:
+            best, start = len(near), place
+        near[word] -= 1
+        if not near[word]:
+            del near[word]
+    return start
