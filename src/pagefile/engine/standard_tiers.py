@@ -184,6 +184,7 @@ def _episodes(kit: Kit) -> Episodes:
         max_postings=settings.recall_cache_postings,
         timeout_s=settings.embedder.query_timeout_s,
         timezone=settings.timezone,
+        max_share=settings.recall_max_share,
         by_itself=settings.indexing == "background",
         horizon=kit.horizon,
         max_lag_s=settings.recall_max_lag_s,

@@ -31,8 +31,9 @@ from pagefile.tiers.index_lag import IndexLag
 from pagefile.tiers.page_in import unpaged_results
 from pagefile.tiers.turn_index import ANALYZER, THREAD_FROM, terms_of
 from pagefile.window import value
+from pagefile.window.budget import MAX_SHARE
 from pagefile.window.candidates import Block, Candidate
-from pagefile.window.recalled import recalled_forms
+from pagefile.window.recalled import about, recalled_forms
 from pagefile.window.turn_notes import is_large
 
 _BATCH = 4000
@@ -43,6 +44,8 @@ NEAREST = 1000
 #: How many turns a window considers, and the fewest tokens a turn can take: a turn not worth that many is not read.
 DEPTH = 120
 _LEAST_TOKENS = 10
+#: Forms are made of turns that fill what a window may have for them this many times over.
+_ROOM = 1.5
 #: How many turns are checked for a later, different statement.
 _CHECKED = 3
 #: Minimum time a recall waits for the vector of its question; a window has its own limit.
@@ -133,6 +136,8 @@ class Episodes(base.OwnTier):
     max_postings: int
     timeout_s: float
     timezone: str = "UTC"
+    #: The share of a window that recalled turns may take while the conversation wants the room.
+    max_share: float = MAX_SHARE
     by_itself: bool = True
     horizon: Horizon | None = None
     #: How far vectors may be behind before those who record wait.
@@ -445,25 +450,43 @@ class Episodes(base.OwnTier):
             said.setdefault(_wording(turn), (chosen, turn))
         ordered = sorted(said.values(), key=lambda one: (one[1].at, one[0].conversation, one[0].seq))
         names = _distinct_names(turn for _, turn in ordered)
+        fetched = [unpaged_results(turn) for _, turn in ordered]
+        sizes = [
+            about(turn, request.window_tokens, results)
+            for (_, turn), results in zip(ordered, fetched, strict=True)
+        ]
+        within = self._within(request, [chosen.value or 1.0 for chosen, _ in ordered], sizes)
+        window_tokens, count = request.window_tokens, self.counter.count
         return [
             Candidate(
                 name,
                 "episodes",
-                recalled_forms(
-                    turn,
-                    chosen.value or 1.0,
-                    asked,
-                    request.window_tokens,
-                    self.counter.count,
-                    unpaged_results(turn),
-                ),
+                recalled_forms(turn, chosen.value or 1.0, asked, window_tokens, count, results)
+                if fits
+                else (),
                 position,
                 chosen.score,
+                0 if fits else size,
                 value=chosen.value,
                 heading=f"{turn.at.astimezone(zone):%Y-%m-%d}",
             )
-            for position, (name, (chosen, turn)) in enumerate(zip(names, ordered, strict=True))
+            for position, (name, (chosen, turn), results, (size, _), fits) in enumerate(
+                zip(names, ordered, fetched, sizes, within, strict=True)
+            )
         ]
+
+    def _within(
+        self, request: base.WindowRequest, values: Sequence[float], sizes: Sequence[tuple[int, float]]
+    ) -> list[bool]:
+        """Which turns the window may have room for, by what they are worth per token, and a few more: others need no forms."""
+        taken = min(request.view.head.live_tokens, request.window_tokens)
+        room = _ROOM * max(request.window_tokens - taken, self.max_share * request.window_tokens)
+        density = [value * share / tokens for value, (tokens, share) in zip(values, sizes, strict=True)]
+        within = [False] * len(sizes)
+        for place in sorted(range(len(sizes)), key=lambda place: -density[place]):
+            within[place] = room > 0
+            room -= sizes[place][0]
+        return within
 
 
 @dataclass(eq=False, repr=False)

@@ -82,6 +82,8 @@ class _Packing:
             self.reasons[candidate.id] = "over budget"
             return False
         block = candidate.block
+        if block in TURNS and block not in self.budget.caps:
+            return self._take(candidate)
         frames = _FRAMES[block]
         # The first candidate of a shared message pays for the message, the tags, the note.
         frame = sum(_frame_cost(one, self.count) for one in frames if one not in self.framed) if frames else 0
@@ -102,6 +104,16 @@ class _Packing:
         whole_window = room == self.left - frame
         own = f"over its own budget of {self.budget.caps.get(block)} tokens"
         self.reasons[candidate.id] = "over budget" if whole_window else own
+        return False
+
+    def _take(self, candidate: Candidate) -> bool:
+        """The same for a turn, which shares nothing with others: there are hundreds per window."""
+        for form in candidate.forms:
+            if form.tokens <= self.left:
+                self.left -= form.tokens
+                self.kept[candidate.id] = form
+                return True
+        self.reasons[candidate.id] = "over budget"
         return False
 
     def _unspent(self, block: Block) -> int:
@@ -259,7 +271,7 @@ def _pack_by_value(packing: _Packing, valued: Sequence[Candidate]) -> None:
     """The most per token first, in the shortest form; then, with the room that is left, what a fuller form is worth."""
     for candidate in valued:
         if not candidate.forms:
-            packing.reasons[candidate.id] = "only mentioned"
+            packing.reasons[candidate.id] = "over budget" if candidate.unread_tokens else "only mentioned"
         elif not value.shortest_is_worth(candidate):
             packing.reasons[candidate.id] = (
                 f"not worth its tokens: {value.explained(candidate, candidate.forms[-1].tokens)}"

@@ -25,6 +25,8 @@ _MOST_PLACES = 40
 #: A token has about this many characters.
 _TOKEN_CHARS = 4
 _SENTENCE_END = re.compile(r"[.!?]\s+|[。！？]")
+#: The tokens of a line beside what was said.
+_LINE_TOKENS = 4
 #: How much of a turn's value is in its passages.
 PASSAGE_SHARE = 0.85
 
@@ -44,6 +46,20 @@ def pattern_of(words: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(map(re.escape, longest_first)) or r"(?!)", re.IGNORECASE)
 
 
+def about(turn: Turn, window_tokens: int, fetched: str = "") -> tuple[int, float]:
+    """About what the shortest form of a turn takes, and its share of the value: to make all forms takes ten times as long."""
+    said, answered = len(turn.user or ""), len(turn.assistant or "") + len(fetched)
+    most, chars = min(SAID_CHARS, window_tokens), _passage_chars(window_tokens)
+    shown = (said if said <= most else chars) + min(answered, chars)
+    counted = turn.user_tokens + turn.assistant_tokens + len(fetched) // _TOKEN_CHARS
+    tokens = counted * shown // max(1, said + answered)
+    return tokens + _LINE_TOKENS, 1.0 if said <= most and answered <= chars else PASSAGE_SHARE
+
+
+def _passage_chars(window_tokens: int) -> int:
+    return min(PASSAGE_CHARS, max(LEAST_CHARS, window_tokens // PASSAGE_WINDOW))
+
+
 def recalled_forms(
     turn: Turn, value: float, asked: tuple[str, ...], window_tokens: int, count: Count, fetched: str = ""
 ) -> tuple[Form, ...]:
@@ -53,7 +69,7 @@ def recalled_forms(
     """
     said = " ".join((turn.user or "").split())
     answered = " ".join([*(turn.assistant or "").split(), *([fetched] if fetched else ())])
-    chars = min(PASSAGE_CHARS, max(LEAST_CHARS, window_tokens // PASSAGE_WINDOW))
+    chars = _passage_chars(window_tokens)
     shown = said if len(said) <= min(SAID_CHARS, window_tokens) else passage(said, asked, chars)
     reply = answered if len(answered) <= chars else passage(answered, asked, chars)
     short = line(shown, reply)
