@@ -17,12 +17,13 @@ from pagefile.tiers.base import Counter, Counts, OwnTier, Pace, WindowRequest, h
 from pagefile.tiers.checkpoints import PREPARE_AT, Checkpoints, WindowRules, summary_tokens
 from pagefile.tiers.page_in import LOADING_TOOLS, THREAD_FROM_CHARS
 from pagefile.window.candidates import Candidate, Form, ShownTurn, shown_turn
-from pagefile.window.forms import running_turn, shown_pages, shown_summary, turn_forms
+from pagefile.window.forms import plain_form, running_turn, shown_pages, shown_summary, turn_forms
 from pagefile.window.measure import recounted, step_tokens
 from pagefile.window.parts import escape
 from pagefile.window.placeholder import reworded
 from pagefile.window.receipt import Window
 from pagefile.window.turn_notes import (
+    LARGE,
     asks_for_time,
     date_lines,
     excerpts,
@@ -181,13 +182,16 @@ class History(OwnTier):
         lines = {} if request.at is None else date_lines(shown, request.at, whole=whole)
         recent_from = len(shown) - request.recent_turns
         candidates: list[Candidate] = []
-        leaving = request.leaving
+        leaving, large = request.leaving, request.window_tokens // LARGE
         for number, (turn, position) in enumerate(shown):
             block = "recent" if number >= recent_from else "older"
-            turn = leaving.shortened(turn, self.counter.count)  # noqa: PLW2901 - what is shown of it
+            if leaving.inputs:
+                turn = leaving.shortened(turn, self.counter.count)  # noqa: PLW2901 - what is shown of it
             said_at = lines.get(turn.id, "")
-            forms = self._forms(turn, request, said_at)
-            if is_large(turn, request.window_tokens):
+            # The common case, with hundreds of such turns per window, takes no further call.
+            plain = not said_at and turn.status == "done" and not turn.steps and turn.layout is None
+            forms = (plain_form(turn),) if plain else self._forms(turn, request, said_at)
+            if turn.tokens > large and is_large(turn, request.window_tokens):
                 forms = (
                     *forms,
                     *await self._excerpts(turn, request, said_at, forms, recent=block == "recent"),
@@ -218,8 +222,7 @@ class History(OwnTier):
     def _forms(self, turn: Turn, request: WindowRequest, said_at: str) -> tuple[Form, ...]:
         """The turn from its fullest form to its shortest."""
         count, wording = self.counter.count, request.wording
-        if said_at or turn.status != "done":
-            turn = with_lines(turn, said_at, status_line(turn, wording), count)
+        turn = with_lines(turn, said_at, status_line(turn, wording), count)
         return turn_forms(turn, request.pages, request.leaving.remains, count, wording, request.known_pages)
 
     async def _excerpts(

@@ -93,9 +93,8 @@ def turn_forms(
     only the placeholders remain.
     """
     if not turn.steps:
-        # The common case, with hundreds of such turns per window.
         if turn.layout is None:
-            return (Form(turn.tokens, shown_turn(turn, "full", _NOTHING)),)
+            return (plain_form(turn),)
         return with_media_named([_with_results(turn, _NOTHING, "full", count)], count)
     notes = {n: note for n, step in enumerate(turn.steps) if (note := note_of(step, count, wording, known))}
     gone = {n for n, step in enumerate(turn.steps) if not step.whole and _is_purged(step, known)}
@@ -115,6 +114,11 @@ def turn_forms(
         forms.append(_with_results(turn, notes, "notes", count))
     forms.append(_slim(turn, count))
     return with_media_named(forms, count)
+
+
+def plain_form(turn: Turn) -> Form:
+    """The only form of a turn that has neither steps nor parts."""
+    return Form(turn.tokens, ShownTurn(turn.id, "full", turn.user, turn.assistant))
 
 
 def with_media_named(forms: Iterable[Form], count: Count) -> tuple[Form, ...]:

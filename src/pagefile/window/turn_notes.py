@@ -109,17 +109,18 @@ def date_lines(shown: Sequence[tuple[Turn, float]], now: datetime, *, whole: boo
     beginning of a prompt stays the same: a window begins with the first live turn (`whole`), or at the beginning of a block.
     """
     lines: dict[str, str] = {}
-    before: datetime | None = None
+    before, before_day, today = None, None, now.date()
     for turn, position in shown:
         at = turn.at.astimezone(now.tzinfo)
+        day = at.date()
+        begins = day != today and position % CUT_TURNS == 0
         if before is None:
-            needed = at.date() != now.date() and (whole or position % CUT_TURNS == 0)
+            needed = begins or (whole and day != today)
         else:
-            begins = position % CUT_TURNS == 0 and at.date() != now.date()
-            needed = begins or at.date() != before.date() or at - before >= LONG_PAUSE
+            needed = begins or day != before_day or at - before >= LONG_PAUSE
         if needed:
             lines[turn.id] = f"[{at:%Y-%m-%d %H:%M}]"
-        before = at
+        before, before_day = at, day
     return lines
 
 
