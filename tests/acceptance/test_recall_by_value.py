@@ -121,3 +121,18 @@ async def test_a_summary_leaves_room_in_a_small_window(memory):
     assert "In week 0" in window.parts.summary
     assert "In week 59" not in window.parts.summary
     assert "In week 59" in (await asked(memory, "Thanks!", 8000, "long")).parts.summary
+
+
+async def test_turns_without_room_have_no_forms_and_the_room_is_used(memory):
+    """Forms are made of what may find room only; the receipt names the others, and nothing that fits is left out."""
+    offers = [
+        f"Flat {n} has a rent of {900 + n} pounds and {text.lower()}" * 2 for n in range(10) for text in ELSE
+    ]
+    await told(memory, offers)
+    window = await asked(memory, "How much rent were the flats that I looked at?", 600)
+    found = [verdict for verdict in window.receipt.verdicts if verdict.block == "episodes"]
+    beyond = [verdict for verdict in found if not verdict.kept]
+    assert window.tokens <= window.budget
+    assert any(verdict.reason == "over budget" for verdict in beyond)
+    # One more would need the heading of its day, too.
+    assert window.budget - window.tokens < min(verdict.tokens for verdict in beyond) + 8

@@ -106,6 +106,9 @@ def test_what_was_said_later_about_the_same_is_known(index):
         "谢谢你",
         "早上好！",
         "刚下班",
+        "Ha, good one.",
+        "Thanks, that's all I needed!",
+        "哈哈哈太好笑了",
     ],
 )
 def test_small_talk_is_trivial(message):

@@ -1,9 +1,12 @@
 """How a past turn is written beside a question."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
+
 from pagefile.records import Scope, Turn
-from pagefile.window.recalled import PASSAGE_CHARS, passage, recalled_forms
+from pagefile.window.recalled import PASSAGE_CHARS, about, passage, recalled_forms
 
 AT = datetime(2025, 3, 1, tzinfo=UTC)
 NO_TOKENS = {"user_tokens": 0, "assistant_tokens": 0, "tokens": 0, "counter": "none"}
@@ -58,3 +61,20 @@ def test_of_a_very_long_answer_only_the_passage_is_shown():
     answer = f"{filler}The heron is the staging host. {filler}"
     (short,) = texts(turn("Where is it?", answer), ["heron", "stage"])
     assert "The heron is the staging host." in short
+
+
+@pytest.mark.parametrize("window", [400, 4000])
+@pytest.mark.parametrize(
+    ("user", "assistant"),
+    [
+        ("My rent is 1,240.", "Noted."),
+        ("Where?", "A long answer. " * 200),
+        ("A long story. " * 200, "I see."),
+    ],
+)
+def test_what_a_turn_takes_is_known_about_before_its_forms_are_made(user, assistant, window):
+    said = replace(turn(user, assistant), user_tokens=len(user), assistant_tokens=len(assistant))
+    *_, short = recalled_forms(said, 0.9, ("nothing",), window, len)
+    tokens, share = about(said, window)
+    assert tokens == pytest.approx(short.tokens, rel=0.3, abs=4)
+    assert share == short.share
