@@ -8,6 +8,7 @@ from tests.gateway.upstream import Said
 QUESTION = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Where do I live?"}]
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 BIG = "\n".join(f"row {number}: value {number * 7}" for number in range(2_000))
+ROW = {"role": "user", "content": "What is in row 1234?"}
 READ = {"type": "function", "function": {"name": "read", "parameters": {"type": "object", "properties": {}}}}
 
 
@@ -43,3 +44,12 @@ def reader(body):
     if last["role"] == "user":
         return Said(calls=(("read", {"path": "table"}),))
     return Said(" It is 8638." if "row 1234" in question else "read it")
+
+
+def read_table(client):
+    """A history in which a bulky result was read."""
+    messages = [{"role": "user", "content": "Read the table."}]
+    call = asked(client, messages, tools=[READ]).choices[0].message
+    messages += [json.loads(call.model_dump_json(exclude_none=True))]
+    messages += [{"role": "tool", "tool_call_id": call.tool_calls[0].id, "content": BIG}]
+    return [*messages, {"role": "assistant", "content": said(asked(client, messages, tools=[READ]))}]

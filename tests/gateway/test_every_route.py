@@ -10,7 +10,6 @@ import pytest
 from pagefile.service.vendor_paths import is_vendors
 from pagefile.settings import ServiceSettings
 from tests.gateway.behind import behind, new_text
-from tests.gateway.test_observed import spans  # noqa: F401 - a fixture
 from tests.gateway.upstream import Said
 
 MESSAGES = [{"role": "user", "content": "one"}]
@@ -82,7 +81,7 @@ def test_metrics(tmp_path):
             assert line in told
 
 
-def test_traces(tmp_path, spans):  # noqa: F811 - the fixture
+def test_traces(tmp_path, spans):
     with behind(heard, tmp_path, service=ServiceSettings(tracing=True)) as here:
         list(requests(here))
     told = [(span.name, dict(span.attributes)) for span in spans.get_finished_spans()]

@@ -4,10 +4,6 @@ import asyncio
 
 import httpx
 import pytest
-from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from pagefile.errors import StoreUnavailableError
 from pagefile.gateway.session import Call
@@ -17,15 +13,6 @@ from tests.gateway.scripts import QUESTION, asked, echo, streamed
 from tests.gateway.upstream import Fault
 
 BODY = {"model": "gpt-5", "messages": QUESTION}
-
-
-@pytest.fixture
-def spans(monkeypatch):
-    exporter = InMemorySpanExporter()
-    provider = TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    monkeypatch.setattr(trace, "get_tracer", provider.get_tracer)
-    return exporter
 
 
 @pytest.mark.parametrize("ask", [asked, streamed])

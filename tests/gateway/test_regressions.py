@@ -14,19 +14,8 @@ from pagefile.settings import ArchiveSettings
 from pagefile.standalone.memory_tools import ToolCaller
 from tests.acceptance.http_server import listening
 from tests.gateway.behind import Behind, behind
-from tests.gateway.scripts import BIG, READ, asked, echo, reader, said
+from tests.gateway.scripts import BIG, READ, ROW, asked, echo, read_table, reader, said
 from tests.gateway.upstream import Fault, Said
-
-ROW = {"role": "user", "content": "What is in row 1234?"}
-
-
-def read_table(client):
-    """A history in which a bulky result was read."""
-    messages = [{"role": "user", "content": "Read the table."}]
-    call = asked(client, messages, tools=[READ]).choices[0].message
-    messages += [json.loads(call.model_dump_json(exclude_none=True))]
-    messages += [{"role": "tool", "tool_call_id": call.tool_calls[0].id, "content": BIG}]
-    return [*messages, {"role": "assistant", "content": said(asked(client, messages, tools=[READ]))}]
 
 
 def test_what_was_loaded_is_not_taken_away_again(tmp_path):

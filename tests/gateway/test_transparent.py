@@ -15,8 +15,7 @@ from pagefile.gateway import ADAPTERS
 from pagefile.gateway.conversations import Conversations, Who
 from tests.acceptance.http_server import listening
 from tests.gateway.behind import behind
-from tests.gateway.scripts import BIG, READ, UUID, asked, echo, reader, said
-from tests.gateway.test_regressions import ROW, read_table
+from tests.gateway.scripts import BIG, READ, ROW, UUID, asked, echo, read_table, reader, said
 from tests.gateway.upstream import Fault, Said
 
 URL = "/v1/chat/completions"
