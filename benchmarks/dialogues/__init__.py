@@ -16,7 +16,7 @@ Language = Literal["en", "zh"]
 Parts = tuple[tuple[str, ...], ...]
 
 #: Conversations that no weights are fitted to.
-FITTED_TO_NONE = ("_blind", "_fresh", "_sealed")
+FITTED_TO_NONE = ("_sealed",)
 
 _SENTENCE = re.compile(r"(?<=[。！？；])|(?<=[.!?;])(?<!Mr\.)(?<!Ms\.)(?<!Dr\.)(?<!Mrs\.)\s+")
 
@@ -46,7 +46,7 @@ class Dialogue:
     gone: tuple[Overruled, ...]
     #: Whether it was written later, after the first ones had been looked at.
     kept: bool
-    #: The file it is in: "", "_later", or one of those that no weights are fitted to.
+    #: The end of the name of its file.
     part: str = ""
 
     @property
@@ -80,7 +80,7 @@ def dialogues() -> tuple[Dialogue, ...]:
 
 
 def _read(language: Language) -> Iterator[Dialogue]:
-    for part in ("", "_later", "_daily", *FITTED_TO_NONE):
+    for part in ("", "_later", "_blind", "_fresh", "_daily", *FITTED_TO_NONE):
         file = Path(__file__).with_name(f"{language}{part}.toml")
         for one in tomllib.loads(file.read_text("utf-8"))["dialogue"]:
             yield _dialogue(one, language, part)

@@ -7,13 +7,12 @@ conversations by `benchmarks.dialogues.fitting`.
 
 import re
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import exp
 from typing import NamedTuple
 
-from pagefile.text.sentences import is_cjk
 from pagefile.text.tables import filled, table
 from pagefile.text.words import ASKING_TERMS, GENERAL_WORDS, STOP_WORDS, terms
 
@@ -24,12 +23,16 @@ _NO_UNITS = STOP_WORDS | {"now"}
 _NO_SUBJECT = frozenset("是在了的到改换成为有我你他她它们不也就把被这那什么吗呢吧和跟还没")
 #: How many statements with the same word or kind of value are looked at, the newest first.
 _LOOK_BACK = 30
-#: From this probability on the earlier statement is left out; from the next it is left out if the later one is overruled
-#: too; and from the last it is shown together with the later one.
-CERTAIN = 0.4
+#: From this probability on a correction itself is left out.
 SURE = 0.75
+#: From this one on an earlier statement that says one thing is left out.
+CERTAIN = 0.5
+#: From this one on it is left out if the later one is overruled too.
 LIKELY = 0.2
-POSSIBLE = 0.03
+#: From this one on it is shown together with the likeliest of the later ones.
+POSSIBLE = 0.02
+#: From this probability on a statement is shown together with each of the later ones, not only with the likeliest.
+ALSO = 0.1
 #: Factor for the probability of a statement that competes with a likelier one.
 _RIVAL = 0.5
 #: Words that begin with the same letters are the same word (PostgreSQL, Postgres).
@@ -47,8 +50,6 @@ _CLAUSE = re.compile(
     r"[，;；]|,(?!\d)|\b(?:and|but) (?=(?:I|we|you|he|she|they|it|my|our|your|his|her|their|the)\b)"
 )
 _NONE: Mapping[int, int] = {}
-_QUESTION = ("?", "？")
-_MARK = "\0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Statement:
 
 
 class Succession(NamedTuple):
-    """A statement and the first sentence of the turn that probably overrules it, by position."""
+    """A statement and the sentence that probably overrules it, by position."""
 
     old: int
     new: int
@@ -79,6 +80,10 @@ class _Read:
     pairs: frozenset[str]
     values: Mapping[str, frozenset[str]]
     cues: Mapping[str, bool]
+    #: Whether the answer says that something is different now.
+    confirmed: bool
+    #: Names of people, places and things.
+    names: frozenset[str]
 
     @classmethod
     def of(cls, text: str, turn: int, answer: str) -> "_Read":
@@ -97,6 +102,8 @@ class _Read:
             frozenset(re.findall(r"(?=([\u4e00-\u9fff]{2}))", text)),
             {kind: frozenset(some) for kind, some in values.items()},
             {name: _pattern(name).search(text) is not None for name in _TABLE["cues"]},
+            _pattern("confirmed").search(answer) is not None,
+            frozenset(match.group() for match in _pattern("names").finditer(text)),
         )
 
 
@@ -107,34 +114,36 @@ def successions(
 
     The first `known` statements were compared with each other before; of them only those that were `paired` then are compared.
     """
-    compared: defaultdict[int, list[tuple[float, int, frozenset[str]]]] = defaultdict(list)
+    compared: defaultdict[int, list[tuple[float, int, int, frozenset[str]]]] = defaultdict(list)
     for old, new, found in comparisons(said, known, paired):
-        compared[new].append((_probability(found), old, _KINDS & found.keys()))
+        compared[said[new].turn].append((_probability(found), old, new, _KINDS & found.keys()))
     return [
         Succession(old, new, chance)
-        for new, olds in compared.items()
-        for old, chance in sorted(_without_rivals(olds))
+        for olds in compared.values()
+        for old, new, chance in sorted(_without_rivals(olds))
         # Who somebody is and what they must not be given seldom changes.
         if chance >= (LIKELY if _pattern("lasting").search(said[old].text) else POSSIBLE)
     ]
 
 
-def _without_rivals(olds: Sequence[tuple[float, int, frozenset[str]]]) -> Iterator[tuple[int, float]]:
+def _without_rivals(
+    olds: Sequence[tuple[float, int, int, frozenset[str]]],
+) -> Iterator[tuple[int, int, float]]:
     """A turn usually corrects one thing: statements less likely than the best one are discounted unless their values are of the same kind."""
-    best, _, kinds = max(olds)
-    for chance, old, conflicts in olds:
+    best, _, _, kinds = max(olds)
+    for chance, old, new, conflicts in olds:
         rival = chance < best and not (kinds & conflicts)
-        yield old, chance * (_RIVAL if rival else 1.0)
+        yield old, new, chance * (_RIVAL if rival else 1.0)
 
 
 def comparisons(
     said: Sequence[Statement], known: int = 0, paired: Mapping[int, int] = _NONE
 ) -> Iterator[tuple[int, int, dict[str, float]]]:
-    """Each statement with the first sentence of each later turn that may be about the same, and what speaks for it."""
+    """Each statement with the sentence of each later turn that may overrule it, and what speaks for it."""
     read = [_Read.of(one.text, one.turn, one.answer) for one in said]
     turns: dict[int, list[int]] = {}
     for at, one in enumerate(said):
-        if not one.text.rstrip().endswith(_QUESTION):
+        if not _pattern("question").search(one.text):
             turns.setdefault(one.turn, []).append(at)
     wanted = frozenset(paired.values())
     words = [frozenset[str]().union(*(read[at].subject for at in ats)) for ats in turns.values()]
@@ -142,17 +151,41 @@ def comparisons(
     before: defaultdict[str, deque[int]] = defaultdict(lambda: deque(maxlen=_LOOK_BACK))
     for turn, ats in turns.items():
         fresh = ats[-1] >= known
-        if fresh or ats[0] in wanted:
+        if fresh or wanted.intersection(ats):
             new = _Read.of(" ".join(said[at].text for at in ats), turn, said[ats[-1]].answer)
             # Those that were paired are older than their place says.
             placed = {kind: [at for at in before[kind] if at not in paired] for kind in new.values}
             newest = {kind: read[some[-1]].turn for kind, some in placed.items() if some}
-            for old in sorted({old for key in _keys(new) for old in before[key]}):
-                if fresh or paired.get(old) == ats[0]:
-                    yield old, ats[0], _features(read[old], new, spread, newest)
+            found = {
+                old: _features(read[old], new, spread, newest)
+                for old in sorted({old for key in _keys(new) for old in before[key]})
+            }
+            _compete(found.values())
+            for old, features in found.items():
+                if fresh or paired.get(old) in ats:
+                    yield old, _speaks(read[old], [(at, read[at]) for at in ats]), features
         for at in ats:
             for key in _keys(read[at]):
                 before[key].append(at)
+
+
+def _speaks(old: _Read, turn: Sequence[tuple[int, _Read]]) -> int:
+    """Which sentence of a turn says what holds instead: one with another value of the same kind, or with most in common."""
+
+    def common(one: _Read) -> tuple[bool, int]:
+        kinds = [kind for kind in one.values if one.values[kind] - old.values.get(kind, frozenset())]
+        return not old.values.keys().isdisjoint(kinds), len(one.subject & old.subject)
+
+    return max(turn, key=lambda one: (*common(one[1]), -one[0]))[0]
+
+
+def _compete(found: Iterable[dict[str, float]]) -> None:
+    """A turn that corrects something corrects what it has most in common with."""
+    common = [(sum(one[name] for name in ("shared", "share", "answered", "pairs")), one) for one in found]
+    most = max((much for much, _ in common), default=0.0)
+    for much, one in common:
+        one["behind"] = most - much
+        one["cue first"] = one["cue"] if much == most else 0.0
 
 
 def overruled(said: Sequence[Statement], known: int = 0) -> dict[int, int]:
@@ -212,6 +245,12 @@ def _features(
         "short": float(len(old.subject) <= 1),
         "pairs": pairs,
         "negated": float(new.cues["negation"]) * (shared + pairs),
+        "cue": cue,
+        "confirmed": float(new.confirmed),
+        "confirmed shared": float(new.confirmed) * shared,
+        "confirmed value": float(new.confirmed) * value,
+        "name": float(bool(new.names - old.names) and bool(old.names)),
+        "other name": float(bool(new.names & old.names) and bool(new.names - old.names)),
     }
 
 
@@ -224,6 +263,8 @@ def _conflicts(old: _Read, new: _Read, newest: Mapping[str, int]) -> Iterator[st
                 continue
             if values & before:
                 yield "equal"
+                if values - before:
+                    yield "replaced"
                 continue
             yield _kind_of(kind) if kind == other else "number"
             if newest.get(other, old.turn) <= old.turn:
@@ -259,44 +300,17 @@ def _probability(found: Mapping[str, float]) -> float:
     return 1 / (1 + exp(-sum(weights.get(name, 0.0) * value for name, value in found.items())))
 
 
-def remaining(old: str, new: str) -> str:
-    """What of an overruled sentence still holds: clauses with no value of a kind that the new one gives, and about something else."""
-    clauses = [clause.strip() for clause in _CLAUSE.split(old.rstrip("。.!！"))]
-    about, kinds = _subject(new), {kind for kind, _ in _values(new)}
-    kept = [
-        clause
-        for clause in clauses
-        if _subject(clause)
-        and not _subject(clause) & about
-        and not {kind for kind, _ in _values(clause)} & kinds
-    ]
-    if kept:
-        comma = "，" if is_cjk(kept[0][-1]) else ", "
-        return comma.join(kept) if len(kept) < len(clauses) else ""
-    rest = _without_values(old) if any(True for _ in _values(old)) else ""
-    return rest if _names(rest) - about and not _names(_without_values(new)) - _subject(old) else ""
-
-
-def _names(text: str) -> frozenset[str]:
-    return _subject(" ".join(re.findall(r"(?<=[a-z] )[A-Z][^\W\d_]+", text)))
-
-
 def may_go(text: str, chance: float) -> bool:
     """Whether a sentence may be left out at this probability that it no longer holds.
 
-    Never if it says who somebody is or what they must not be given; and a correction itself only if that is almost sure.
+    Never if it says who somebody is or what they must not be given, or says two things of which one may still hold;
+    and a correction itself only if that is almost sure.
     """
     if chance < CERTAIN or _pattern("lasting").search(text):
         return False
+    if sum(bool(_subject(clause)) for clause in _CLAUSE.split(text)) > 1:
+        return False
     return chance >= SURE or not _pattern("change").search(text)
-
-
-def _without_values(text: str) -> str:
-    """A text without its values and the words that lead to them."""
-    for _, pattern in _kinds():
-        text = pattern.sub(_MARK, text)
-    text = re.sub(rf"(?:\b(?:on|at|by|for|until|from|since)(?: the)? )?{_MARK}", "", text)
-    return re.sub(r"\s+([.!?])|\s+", lambda gap: gap[1] or " ", text).strip()
 
 
 def _subject(text: str) -> frozenset[str]:

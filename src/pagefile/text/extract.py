@@ -5,11 +5,11 @@ Used offline and if a model fails. It invents nothing: every sentence is from th
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from pagefile.text.corrections import CERTAIN, LIKELY, Statement, may_go, remaining, successions
+from pagefile.text.corrections import ALSO, CERTAIN, LIKELY, Statement, may_go, successions
 from pagefile.text.sentences import Language, cut_to, is_cjk, sentences
 from pagefile.text.sentences import language as language_of
 from pagefile.text.tables import filled, table
@@ -68,6 +68,8 @@ _LATER = {"en": "Later: ", "zh": "后来："}
 #: Between statements that the same one may update.
 _JOINED = " / "
 _ENDS = "。.!！"
+#: How many statements are shown together at most.
+_TOGETHER = 8
 #: Turns between a statement and one that is shown with it, as far as that is known afterwards.
 _APART = 4
 
@@ -93,7 +95,7 @@ _WEIGHTY = re.compile(
     re.IGNORECASE,
 )
 #: An answer with at most this share of new words repeats what it answers.
-_ECHO = 0.5
+_ECHO = 0.67
 #: The share of the previous summary if there is something new: its sentences were already chosen once.
 _PREVIOUS_SHARE = 0.6
 
@@ -199,51 +201,74 @@ class _Links(NamedTuple):
     def leaves(self, at: int) -> bool:
         return at in self.found and may_go(self.pool[at].text, self.found[at][0][1])
 
-    def end(self, at: int) -> int:
-        """The last successor in a chain of possible corrections, which a sentence is shown before."""
-        while at in self.found and not self.leaves(at):
+    def gone(self, at: int) -> bool:
+        """Whether nothing of a sentence is shown: what probably superseded it was superseded too."""
+        if at not in self.found or self.leaves(at):
+            return False
+        new, chance = self.found[at][0]
+        return new in self.found and chance >= LIKELY and may_go(self.pool[at].text, 1.0)
+
+    def successor(self, at: int) -> int:
+        """A sentence, or what it was left out for."""
+        while self.leaves(at) or self.gone(at):
             at = self.found[at][0][0]
         return at
 
-    def follower(self, at: int) -> int:
-        """What a sentence is shown with that was shown with another before: with what holds now, if that is superseded too."""
-        other = at + self.pool[at].until
-        return self.end(self.found[other][0][0] if self.leaves(other) else other)
-
-    def rest(self, at: int) -> tuple[list[_Sentence], int]:
-        """What of a sentence that leaves still holds, and before which other it is shown; -1 if it is certain.
-
-        A sentence often says two things, and each is corrected by another.
-        """
-        text, doubt = self.pool[at].text, -1
-        for new, chance in self.found[at]:
-            if may_go(self.pool[at].text, chance):
-                text = remaining(text, self.pool[new].text)
-            elif doubt < 0:
-                doubt = self.end(new)
-        return _read_one(self.pool[at]._replace(later=False, until=0), _ended(text)), doubt
+    def beside(self, at: int) -> Iterator[tuple[float, int, int]]:
+        """What a sentence is shown with, and how likely: everything that may well have superseded it, and what it was shown with before."""
+        if until := self.pool[at].until:
+            yield LIKELY, at, self.successor(at + until)
+        for place, (new, chance) in enumerate(self.found.get(at, ())):
+            if place == 0 or chance >= ALSO:
+                yield chance, at, self.successor(new)
 
 
 def _current(pool: Sequence[_Sentence], *, known_below: int) -> list[_Sentence]:
-    """Drops corrected statements and the replies to them; a possibly corrected one is followed by its correction."""
+    """Drops corrected statements and the replies to them; possibly corrected ones are followed by what came later."""
     links = _links(pool, known_below)
     answers = {pool[at].source + 1 for at in links.found}
-    earlier: defaultdict[int, list[_Sentence]] = defaultdict(list)
-    kept: dict[int, list[_Sentence]] = {}
+    spoken = _spoken(pool)
+    kept: dict[int, _Sentence] = {}
     for at, sentence in enumerate(pool):
-        if links.leaves(at):
-            rest, doubt = links.rest(at)
-            kept[at] = rest if doubt < 0 else []
-            earlier[doubt] += rest
-        elif at in links.found:
-            new, chance = links.found[at][0]
-            if new not in links.found or chance < LIKELY or not may_go(sentence.text, 1.0):
-                earlier[links.end(new)].append(sentence)
-        elif sentence.until:
-            earlier[links.follower(at)].append(sentence)
-        elif sentence.speaker.casefold() in _USERS or sentence.source not in answers:
-            kept[at] = [sentence._replace(later=False)]
-    return [one for at, some in sorted(kept.items()) for one in _with_earlier(some, earlier[at])]
+        if links.leaves(at) or links.gone(at):
+            continue
+        if sentence.speaker.casefold() not in _USERS and sentence.source in answers:
+            continue
+        if not _echoes(sentence, spoken[sentence.source - 1]):
+            kept[at] = sentence._replace(later=False)
+    groups = _Groups(len(pool))
+    pairs = (pair for at in kept for pair in links.beside(at))
+    for _, at, other in sorted(pairs, key=lambda pair: -pair[0]):
+        groups.join(at, other)
+    shown: list[_Sentence] = []
+    earlier: defaultdict[int, list[_Sentence]] = defaultdict(list)
+    for at, sentence in kept.items():
+        if groups.last(at) == at:
+            shown += _with_earlier(sentence, earlier[at])
+        else:
+            earlier[groups.last(at)].append(sentence)
+    return shown
+
+
+class _Groups:
+    """Sentences that are shown together, each group with its last one."""
+
+    def __init__(self, count: int) -> None:
+        self._later = list(range(count))
+        self._sizes = [1] * count
+
+    def last(self, at: int) -> int:
+        """The last sentence of a group."""
+        while self._later[at] != at:
+            at = self._later[at]
+        return at
+
+    def join(self, one: int, other: int) -> None:
+        """Make two groups one, unless it would be a jumble."""
+        first, second = sorted((self.last(one), self.last(other)))
+        if first != second and (size := self._sizes[first] + self._sizes[second]) <= _TOGETHER:
+            self._later[first] = second
+            self._sizes[second] = size
 
 
 def _links(pool: Sequence[_Sentence], known_below: int) -> _Links:
@@ -268,14 +293,14 @@ def _links(pool: Sequence[_Sentence], known_below: int) -> _Links:
     return _Links(pool, found)
 
 
-def _with_earlier(some: Sequence[_Sentence], earlier: Sequence[_Sentence]) -> list[_Sentence]:
-    """Puts the statements that the first sentence may supersede before it, joined into one."""
-    if not earlier or not some:
-        return [*earlier, *some]
-    first, text = some[0], earlier[0].text
+def _with_earlier(one: _Sentence, earlier: Sequence[_Sentence]) -> list[_Sentence]:
+    """Puts the statements that a sentence may supersede before it, joined into one."""
+    if not earlier:
+        return [one]
+    text = earlier[0].text
     if len(earlier) > 1:
-        text = _ended(_JOINED.join(one.text.rstrip(_ENDS) for one in earlier))
-    return [*_read_one(first._replace(later=False), text), first._replace(later=True, opens=False), *some[1:]]
+        text = _ended(_JOINED.join(said.text.rstrip(_ENDS) for said in earlier))
+    return [*_read_one(one, text), one._replace(later=True, opens=False)]
 
 
 def _statement(pool: Sequence[_Sentence], at: int, turn: int) -> Statement:
@@ -292,15 +317,15 @@ def _distinct(pool: Sequence[_Sentence]) -> list[_Sentence]:
     seen: dict[frozenset[str], _Sentence] = {}
     for sentence in pool:
         seen.setdefault(sentence.words, sentence)
+    return [sentence for sentence in seen.values() if _tells(sentence)] or list(seen.values())
+
+
+def _spoken(pool: Iterable[_Sentence]) -> Mapping[int, AbstractSet[str]]:
+    """The words of each text."""
     spoken: defaultdict[int, set[str]] = defaultdict(set)
     for sentence in pool:
         spoken[sentence.source].update(sentence.words)
-    telling = [
-        sentence
-        for sentence in seen.values()
-        if _tells(sentence) and not _echoes(sentence, spoken[sentence.source - 1])
-    ]
-    return telling or list(seen.values())
+    return spoken
 
 
 def _echoes(sentence: _Sentence, before: AbstractSet[str]) -> bool:
