@@ -412,11 +412,12 @@ def _week(match: _Match, today: date) -> Period:
 
 
 def _weekday(match: _Match, today: date) -> Period:
-    """The latest such day; "last Wednesday", said on a Wednesday, is a week ago."""
+    """The latest such day, or the one before; "last Wednesday", said on a Wednesday, is a week ago."""
     day = match["day"]
     number = min("一二三四五六日天".index(day), 6) if len(day) == 1 else _WEEKDAYS.index(day[:3].lower())
-    back = (today.weekday() - number) % 7
-    return _days(today - (back or (7 if _given(match, "last") else 0)) * _DAY, 1)
+    earlier = bool(_given(match, "earlier"))
+    back = (today.weekday() - number) % 7 or (7 if earlier or _given(match, "last") else 0)
+    return _days(today - (back + 7 * earlier) * _DAY, 1)
 
 
 _NAMED: dict[str, _Reader] = {
@@ -436,6 +437,7 @@ _NAMED: dict[str, _Reader] = {
 #: Readers of periods counted back from today instead of named.
 _ROUGH: dict[str, _Reader] = {
     "ago": _ago,
+    "year_ago_today": lambda _, today: _days(_months_before(today, 12), 1),
     "span_until_now": _until_now,
     "days_before": _days_before,
     "near_day": lambda m, today: _days(today - _back(m) * _DAY, 1),
