@@ -33,6 +33,7 @@ LIKELY = 0.2
 POSSIBLE = 0.02
 #: From this probability on a statement is shown together with each of the later ones, not only with the likeliest.
 ALSO = 0.1
+_HALF = 0.5
 #: Factor for the probability of a statement that competes with a likelier one.
 _RIVAL = 0.5
 #: Words that begin with the same letters are the same word (PostgreSQL, Postgres).
@@ -67,6 +68,8 @@ class Succession(NamedTuple):
     old: int
     new: int
     probability: float
+    #: Whether both may hold, since they say the like of different things: Anna's dose and Ben's.
+    alike: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,8 @@ class _Read:
     confirmed: bool
     #: Names of people, places and things.
     names: frozenset[str]
+    #: What tells one of several like things from another: who, which one, when in the day.
+    marks: frozenset[str]
 
     @classmethod
     def of(cls, text: str, turn: int, answer: str) -> "_Read":
@@ -104,6 +109,7 @@ class _Read:
             {name: _pattern(name).search(text) is not None for name in _TABLE["cues"]},
             _pattern("confirmed").search(answer) is not None,
             frozenset(match.group() for match in _pattern("names").finditer(text)),
+            frozenset(_marks(text)),
         )
 
 
@@ -115,10 +121,13 @@ def successions(
     The first `known` statements were compared with each other before; of them only those that were `paired` then are compared.
     """
     compared: defaultdict[int, list[tuple[float, int, int, frozenset[str]]]] = defaultdict(list)
+    alike: set[tuple[int, int]] = set()
     for old, new, found in comparisons(said, known, paired):
         compared[said[new].turn].append((_probability(found), old, new, _KINDS & found.keys()))
+        if found["another"] or found["like"]:
+            alike.add((old, new))
     return [
-        Succession(old, new, chance)
+        Succession(old, new, chance, (old, new) in alike)
         for olds in compared.values()
         for old, new, chance in sorted(_without_rivals(olds))
         # Who somebody is and what they must not be given seldom changes.
@@ -170,13 +179,15 @@ def comparisons(
 
 
 def _speaks(old: _Read, turn: Sequence[tuple[int, _Read]]) -> int:
-    """Which sentence of a turn says what holds instead: one with another value of the same kind, or with most in common."""
-
-    def common(one: _Read) -> tuple[bool, int]:
-        kinds = [kind for kind in one.values if one.values[kind] - old.values.get(kind, frozenset())]
-        return not old.values.keys().isdisjoint(kinds), len(one.subject & old.subject)
-
-    return max(turn, key=lambda one: (*common(one[1]), -one[0]))[0]
+    """Which sentence of a turn says what holds instead: the first with another value of the same kind, else the first."""
+    for at, one in turn:
+        for kind in one.values.keys() & old.values.keys():
+            # "Sundays" is no other day than "Sunday".
+            if not {value.rstrip("s") for value in one.values[kind]} <= {
+                value.rstrip("s") for value in old.values[kind]
+            }:
+                return at
+    return turn[0][0]
 
 
 def _compete(found: Iterable[dict[str, float]]) -> None:
@@ -192,7 +203,7 @@ def overruled(said: Sequence[Statement], known: int = 0) -> dict[int, int]:
     """The statements that no longer hold, each with the first that overrules it, by position."""
     gone: dict[int, int] = {}
     for one in successions(said, known):
-        if one.probability >= CERTAIN:
+        if one.probability >= CERTAIN and not one.alike:
             gone.setdefault(one.old, one.new)
     return gone
 
@@ -244,6 +255,8 @@ def _features(
         "cue next": cue * float(apart == 1),
         "short": float(len(old.subject) <= 1),
         "pairs": pairs,
+        "another": float(bool(old.marks - new.marks) and bool(new.marks - old.marks)),
+        "like": float(not cue and not new.confirmed and len(common) < _HALF * len(old.subject)),
         "negated": float(new.cues["negation"]) * (shared + pairs),
         "cue": cue,
         "confirmed": float(new.confirmed),
@@ -330,6 +343,15 @@ def _subject(text: str) -> frozenset[str]:
     return frozenset((*words, *topics, *kin))
 
 
+def _marks(text: str) -> Iterator[str]:
+    for match in _pattern("which").finditer(text):
+        word = match.group()
+        # A name, or the beginning of a sentence.
+        if not word[0].isupper() or word.lower() not in STOP_WORDS | GENERAL_WORDS | ASKING_TERMS:
+            yield word.lower()
+    yield from _pattern("kin").findall(text)
+
+
 def _named(value: re.Match[str]) -> str:
     """What a value is of: things that are counted, and the name before a version."""
     groups = value.groupdict()
@@ -366,4 +388,4 @@ def _topic(name: str) -> re.Pattern[str]:
 
 @cache
 def _pattern(name: str) -> re.Pattern[str]:
-    return re.compile(_TABLE["cues"].get(name) or _TABLE[name])
+    return re.compile(filled(_TABLE["cues"].get(name) or _TABLE[name], _TABLE["parts"]))

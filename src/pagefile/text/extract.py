@@ -197,16 +197,22 @@ class _Links(NamedTuple):
     pool: Sequence[_Sentence]
     #: Of each that may be superseded by what, and how likely; first the one it is left out for or shown with.
     found: Mapping[int, Sequence[tuple[int, float]]]
+    #: Pairs that may both hold.
+    alike: AbstractSet[tuple[int, int]]
 
     def leaves(self, at: int) -> bool:
-        return at in self.found and may_go(self.pool[at].text, self.found[at][0][1])
+        if at not in self.found:
+            return False
+        new, chance = self.found[at][0]
+        return (at, new) not in self.alike and may_go(self.pool[at].text, chance)
 
     def gone(self, at: int) -> bool:
         """Whether nothing of a sentence is shown: what probably superseded it was superseded too."""
         if at not in self.found or self.leaves(at):
             return False
         new, chance = self.found[at][0]
-        return new in self.found and chance >= LIKELY and may_go(self.pool[at].text, 1.0)
+        sure = chance >= LIKELY and (at, new) not in self.alike
+        return sure and new in self.found and may_go(self.pool[at].text, 1.0)
 
     def successor(self, at: int) -> int:
         """A sentence, or what it was left out for."""
@@ -281,8 +287,12 @@ def _links(pool: Sequence[_Sentence], known_below: int) -> _Links:
     said = [_statement(pool, at, turns[one]) for at, one in zip(places, goes, strict=True)]
     paired = {at: at + pool[place].until for at, place in enumerate(places) if pool[place].until}
     found: defaultdict[int, list[tuple[int, float]]] = defaultdict(list)
-    for old, new, chance in successions(said, known, paired):
-        found[places[old]].append((places[new], chance))
+    alike: set[tuple[int, int]] = set()
+    for one in successions(said, known, paired):
+        old, new = places[one.old], places[one.new]
+        found[old].append((new, one.probability))
+        if one.alike:
+            alike.add((old, new))
     for at, some in found.items():
         was = at + pool[at].until
         certain = next((new for new, chance in some if chance >= CERTAIN and new != was), None)
@@ -290,7 +300,7 @@ def _links(pool: Sequence[_Sentence], known_below: int) -> _Links:
         some.sort(key=lambda one: (one[0] != certain, -one[1]))
         # What was not left out when more was known about it is not left out now.
         some[:] = [(new, 0.0 if new == was else chance) for new, chance in some]
-    return _Links(pool, found)
+    return _Links(pool, found, alike)
 
 
 def _with_earlier(one: _Sentence, earlier: Sequence[_Sentence]) -> list[_Sentence]:

@@ -176,6 +176,30 @@ def test_no_statement_is_lost_to_what_was_itself_superseded():
     assert "750" not in summary or "750" in summary.partition("Later: ")[0]
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Anna takes 5 mg of ramipril.", "Ben takes 10 mg of ramipril."),
+        ("The first alarm is at 7 am.", "The second alarm is at 8 am."),
+        ("Room 1 costs 80 euros.", "Room 2 costs 95 euros."),
+        ("Flight out is on May 3.", "Flight back is on May 17."),
+        ("Mia's birthday is June 2.", "Leo's birthday is August 9."),
+        ("Rent is 900.", "Electricity is 80."),
+        ("第一个闹钟定在7点。", "第二个闹钟定在8点。"),
+        ("我妈血压130。", "我爸血压150。"),
+        ("去程5月3号。", "回程5月17号。"),
+        ("早上吃二甲双胍500毫克。", "晚上吃二甲双胍1000毫克。"),
+        ("张三负责前端。", "李四负责后端。"),
+    ],
+)
+def test_alike_statements_about_different_things_are_both_told(one, other):
+    """Nobody said that the first no longer holds."""
+    said = [("user", one), ("assistant", "Noted."), ("user", other), ("assistant", "Noted.")]
+    summary = summarize(said, limit=500)
+    assert one.rstrip(".。") in summary
+    assert other.rstrip(".。") in summary
+
+
 def test_small_talk_has_no_line():
     """Neither the user's nor the assistant's."""
     said = [

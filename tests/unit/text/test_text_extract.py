@@ -29,7 +29,7 @@ def test_a_summary_holds_whole_sentences_in_their_order(texts: list[tuple[str, s
     summary = summarize(texts, limit=max_chars)
     assert 0 < len(summary) <= max_chars
     # The only words of its own: what follows is newer than what it may be about.
-    summary = summary.replace("后来：", "")
+    summary = summary.replace("后来：", "").replace(" Later: ", "\n")
     spoken = "\n".join(f"{speaker}: {text}" for speaker, text in texts)
     sentences = re.findall(r"(?:用户|AI|user|assistant): |[^。！？\n]+?[。！？\n]|[^。\n]+$", summary + "\n")
     said = [sentence.strip() for sentence in sentences if not sentence.endswith(": ")]
