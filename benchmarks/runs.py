@@ -36,6 +36,7 @@ POINTS = (
     Point(26_000, 0.3),
     Point(17_500, 0.15),
     Point(10_200, 0.7, inputs_from=400),
+    Point(8_600, 1.0, inputs_from=400),
     Point(8_000, 0.7, inputs_from=400),
 )
 NO_DATA = "Name a folder of recorded runs with --data or $PAGEFILE_BENCH_DATA."
@@ -67,15 +68,24 @@ class Line:
 
     source: str
     way: str
-    runs: int
-    score: Score
+    #: One a run, in the order of the file.
+    scores: Sequence[Score]
+
+    @property
+    def score(self) -> Score:
+        return Score.of(self.scores)
+
+    @property
+    def halves(self) -> tuple[Score, Score]:
+        """Every other run, and the others: how much chance there is in the figures."""
+        return Score.of(self.scores[::2]), Score.of(self.scores[1::2])
 
     def to_json(self) -> JsonObject:
         score = self.score
         return {
             "source": self.source,
             "way": self.way,
-            "runs": self.runs,
+            "runs": len(self.scores),
             "calls": score.calls,
             "saved": round(score.saved, 4),
             "in_view": round(score.in_view, 4),
@@ -83,6 +93,10 @@ class Line:
             "spans": score.spans,
             "leads_back": score.leads_back,
             "found_first": score.finds,
+            "halves": [
+                [round(half.saved, 4), round(half.in_view, 4), round(half.prefix, 4)] for half in self.halves
+            ],
+            "largest_prompt": round(score.largest),
             "tokens": round(score.sent),
             "tokens_whole": round(score.whole),
         }
@@ -124,7 +138,7 @@ def run(
         with tempfile.TemporaryDirectory() as folder:
             for way in (one for one in _ways(Path(folder)) if ways.casefold() in one.name.casefold()):
                 progress(f"{source}: {way.name}")
-                lines.append(Line(source, way.name, len(runs), anyio.run(_score, way, played)))
+                lines.append(Line(source, way.name, anyio.run(_scores, way, played)))
     return RunsReport(lines, left_out, time.perf_counter() - started, quick)
 
 
@@ -151,10 +165,11 @@ def _ways(folder: Path) -> Iterator[Way]:
     yield from (Pagefile(folder, point) for point in POINTS)
 
 
-async def _score(way: Way, played: Sequence[tuple[Run, Sequence[Moment]]]) -> Score:
-    score = Score()
+async def _scores(way: Way, played: Sequence[tuple[Run, Sequence[Moment]]]) -> list[Score]:
+    scores: list[Score] = []
     try:
         for one, happened in played:
+            scores.append(score := Score())
             await way.begin(one)
             ruler = Ruler(score)
             for moment in happened:
@@ -170,4 +185,4 @@ async def _score(way: Way, played: Sequence[tuple[Run, Sequence[Moment]]]) -> Sc
                 await way.add(moment.event)
     finally:
         await way.close()
-    return score
+    return scores

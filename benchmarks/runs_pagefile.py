@@ -14,6 +14,7 @@ from benchmarks.runs_ways import Way
 from pagefile.engine import Conversation, Memory
 from pagefile.records import JsonObject, Turn
 from pagefile.settings import ArchiveSettings, FactSettings, Settings
+from pagefile.shapes.tool_arguments import large_values
 
 #: Results leave by the rule for full windows alone, from this length on, and not because their turn ended.
 PAGE_FROM, THRESHOLD = 400, 1_000_000
@@ -75,7 +76,7 @@ class Pagefile(Way):
         self.chat: Conversation | None = None
         self._turn: Turn | None = None
         self._messages = Chat()
-        #: The pages of the run, and their texts.
+        #: The pages of the run, those of large arguments, too, and their texts.
         self.pages: dict[str, str] = {}
 
     async def begin(self, run: Run) -> None:
@@ -96,8 +97,12 @@ class Pagefile(Way):
         messages = self._messages.messages(event)
         self._turn = await self.chat.extend(await self._running(), messages)
         call = messages[-1].get("tool_call_id")
-        pages = [step.page for step in self._turn.steps if step.call_id == call and step.page]
-        self.pages.update(dict.fromkeys(pages, event.text))
+        for step in self._turn.steps:
+            if step.call_id == call and step.page:
+                self.pages[step.page] = event.text
+            if step.input_pages:
+                values = large_values(step.input, self._settings.archive.inputs_from)
+                self.pages.update({uuid: values[place] for place, uuid in step.input_pages.items()})
 
     async def _running(self) -> Turn:
         assert self.chat is not None
@@ -112,13 +117,15 @@ class Pagefile(Way):
         """Of a span that is not in view: whether a placeholder of its page is, and whether a search finds the page first."""
         assert self.chat is not None
         # What is compared of a span may be in two results, one behind the other: then either leads back.
-        parts = (span[:COMPARED], span[:SPAN], span[-SPAN:])
-        found = ({uuid for uuid, text in self.pages.items() if part in text} for part in parts)
-        uuids = next(filter(None, found), set[str]())
+        uuids = self._with(span[:COMPARED]) or self._with(span[:SPAN]) | self._with(span[-SPAN:])
         named = any(uuid in text for uuid in uuids for text in prompt)
         # The words of the call that it copies: of one that copies from many pages, only one could be the first for all its words.
         hits = await self.chat.search_tool_history(span, limit=1, here=True)
         return named, bool(hits) and hits[0].page.uuid in uuids
+
+    def _with(self, words: str) -> set[str]:
+        """The pages that have these words, whether a tool returned them or the agent wrote them itself."""
+        return {uuid for uuid, text in self.pages.items() if words in text}
 
     async def close(self) -> None:
         await self._opened.aclose()

@@ -4,8 +4,8 @@ A run is replayed call by call; tokens are characters / 4, so that every way is 
 copied: spans of 40 characters and more in its calls and texts that come from an earlier result.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
 
 from benchmarks.runs_data import Event, Run
 
@@ -43,6 +43,19 @@ class Score:
     lost: int = 0
     named: int = 0
     found: int = 0
+    #: The tokens of the largest prompt.
+    largest: float = 0.0
+
+    @classmethod
+    def of(cls, scores: "Iterable[Score]") -> "Score":
+        """The sums of several, such as those of each run."""
+        total = cls()
+        for one in scores:
+            for name in _SUMMED:
+                setattr(total, name, getattr(total, name) + getattr(one, name))
+            total.missed += one.missed
+            total.largest = max(total.largest, one.largest)
+        return total
 
     @property
     def saved(self) -> float:
@@ -68,6 +81,9 @@ class Score:
     def prefix(self) -> float:
         """The share of a prompt that the next one begins with, unchanged."""
         return self.same / self.before if self.before else 1.0
+
+
+_SUMMED = tuple(one.name for one in fields(Score) if one.name not in {"missed", "largest"})
 
 
 def moments(run: Run) -> list[Moment]:
@@ -113,7 +129,8 @@ class Ruler:
         score = self._score
         score.calls += 1
         score.whole += self._whole
-        score.sent += tokens(prompt)
+        score.sent += (sent := tokens(prompt))
+        score.largest = max(score.largest, sent)
         if self._last is not None:
             score.before += tokens(self._last)
             for old, new in zip(self._last, prompt, strict=False):

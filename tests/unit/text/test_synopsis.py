@@ -466,3 +466,20 @@ def test_no_text_takes_quadratic_time(text: str):
     started = time.thread_time()
     assert synopsis(text)
     assert time.thread_time() - started < 3
+
+
+def test_a_row_that_sums_up_the_others_is_told_first():
+    """Of a coverage report its total; it is no row with the highest value."""
+    rows = [f"src/part_{n}.py    {40 + n}    {n % 7}    9{n % 9}%" for n in range(1200)]
+    report = "\n".join(
+        ["Name            Stmts   Miss  Cover", *rows, "-" * 40, "TOTAL    3400    180    93%"]
+    )
+    told(report, "TOTAL 3400 180 93%")
+    told("店,额\n" + "甲店,3\n" * 3000 + "合计,9000\n", "合计 9000")
+
+
+def test_the_example_of_json_lines_is_a_row_of_the_usual_shape():
+    """The first one often only opens the others, as in the output of ripgrep."""
+    hit = {"type": "match", "data": {"lines": {"text": "let pause = Pause::new(3);"}}}
+    lines = [{"type": "begin", "data": {"path": "src/wait.rs"}}, *[hit] * 40]
+    told("\n".join(map(json.dumps, lines)), "E.g. ", "let pause = Pause::new(3);")

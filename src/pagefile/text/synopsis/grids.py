@@ -24,6 +24,10 @@ _NAMED_CELL = re.compile(r"(?m)^[ \t]*([^\n:|]{1,60}?)[ \t]*[:|][ \t]*([^\n]*)$"
 _COUNTS = re.compile(
     r"(?i)\b(?:total|found)\b.*\d|\d+ (?:vulnerabilit|issues|errors|findings)|[共合总]计?\s*\d"
 )
+#: What begins a row that sums up the others.
+_TOTAL = re.compile(r"(?i)(?:grand |sub)?totals?|sum|overall|all files|[合总共小]计")
+#: How far from the end such a row may be.
+_LAST_ROWS = 5
 _FOOTER = re.compile(r"\(?(\d[\d,]*) (?:rows?|行)(?: in set| affected|记录)?.*$")
 
 
@@ -39,6 +43,8 @@ class Grid:
     title: str = ""
     #: A line above it that counts.
     counts: str = ""
+    #: Its last rows, where there are more than `rows`.
+    last: Sequence[Sequence[str]] = ()
 
 
 def describe_grid(grid: Grid, say: Voice) -> list[str]:
@@ -47,9 +53,12 @@ def describe_grid(grid: Grid, say: Voice) -> list[str]:
     about = "" if grid.exact else say("约 ", "about ")
     kind = say(f"{grid.name} 表格" if grid.name else "表格", f"{grid.name} table" if grid.name else "Table")
     title = say(f"《{grid.title}》", f'"{grid.title}", ') if grid.title else ""
-    flats: list[Flat] = [dict(zip_longest(header, row[: len(header)], fillvalue="")) for row in grid.rows]
+    rows = [row for row in grid.rows if not _sums_up(row)]
+    flats: list[Flat] = [dict(zip_longest(header, row[: len(header)], fillvalue="")) for row in rows]
+    sums = [" ".join(row) for row in [*grid.rows[-_LAST_ROWS:], *grid.last] if _sums_up(row)]
     return [
         squeeze(grid.counts, 90),
+        squeeze(sums[-1], 90) if sums else "",
         say(
             f"{title}{kind}，{about}{grid.count:,} 行数据，",
             f"{title}{kind}, {about}{grid.count:,} rows, ".lstrip(),
@@ -59,6 +68,10 @@ def describe_grid(grid: Grid, say: Voice) -> list[str]:
         tallies(flats, say, most=160),
         say("首行：", "First row: ") + _first_row(flats, say) if flats else "",
     ]
+
+
+def _sums_up(row: Sequence[str]) -> bool:
+    return bool(row) and _TOTAL.fullmatch(row[0].strip(" :*")) is not None
 
 
 def _first_row(flats: Sequence[Flat], say: Voice) -> str:
@@ -90,7 +103,14 @@ def csv_grid(text: str) -> Grid:
     mark = delimiter(text)
     header, *rows = [*islice(_rows(text, mark), ASKED + 1), []][: ASKED + 1]
     count, exact = _count_rows(text, mark)
-    return Grid("TSV" if mark == "\t" else "CSV", header, [row for row in rows if row], count, exact)
+    last = [line.split(mark) for line in _last_lines(text)]
+    return Grid(
+        "TSV" if mark == "\t" else "CSV", header, [row for row in rows if row], count, exact, last=last
+    )
+
+
+def _last_lines(text: str) -> list[str]:
+    return text[-_LAST_ROWS * _LINE_CHARS :].rstrip().splitlines()[-_LAST_ROWS:]
 
 
 def _drawn(text: str, lines: Sequence[str]) -> Grid | None:
@@ -116,7 +136,8 @@ def _drawn(text: str, lines: Sequence[str]) -> Grid | None:
     footer = _FOOTER.match(lines[-1].strip()) if len(text) <= 64_000 else None
     count = int(footer[1].replace(",", "")) if footer else total
     above = [line for line in lines[: lines.index(celled[0])] if not _RULE.match(line)]
-    return Grid(_drawn_by(lines[ruled], celled[0]), header, rows, count, True, *_above(above))
+    last = [_cells(line) for line in _last_lines(text)]
+    return Grid(_drawn_by(lines[ruled], celled[0]), header, rows, count, True, *_above(above), last)
 
 
 def _drawn_by(rule: str, header: str) -> str:
@@ -169,7 +190,8 @@ def _aligned(text: str, lines: Sequence[str]) -> Grid | None:
     numeric = sum(all(_NUMBER.match(row[at]) for row in full[:40]) for at in range(len(header)))
     if not numeric:
         return None
-    return Grid("", header, full, line_count(text.strip("\n")) - 1)
+    last = [line.split(None, len(header) - 1) for line in _last_lines(text)]
+    return Grid("", header, full, line_count(text.strip("\n")) - 1, last=last)
 
 
 def _rows(text: str, mark: str) -> Iterator[list[str]]:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
@@ -245,9 +246,12 @@ def describe_lines(items: Sequence[JsonValue], text: str, say: Voice) -> list[st
     if not objects:
         return [opening, *_describe_list(items, say)]
     flats = [flat(item) for item in objects[:ASKED]]
+    # The first row is often a header of another shape.
+    usual, _ = Counter(tuple(row) for row in flats).most_common(1)[0]
+    typical = next(row for row in flats if tuple(row) == usual)
     return [
         opening,
-        say("如：", "E.g. ") + example(flats[0], flats, say, most=140),
+        say("如：", "E.g. ") + example(typical, flats, say, most=140),
         tallies(flats, say, most=140),
         _next_names(flats, say),
     ]
