@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median, quantiles
+from uuid import uuid4
 
 import anyio
 import anyio.to_thread
@@ -150,24 +151,28 @@ async def _first_user(url: str, written: int, counter: TokenCounter) -> None:
 
 def _both(url: str, users: int, calls: int) -> tuple[dict[str, list[float]], int]:
     """What two processes took at once, and how many turns that both acknowledged in one conversation are missing from it."""
+    # Of this run alone: an earlier one may have ended in the middle.
+    shared = f"shared-{uuid4()}"
     context = multiprocessing.get_context("spawn")
     with context.Pool(_PROCESSES) as pool:
-        told = pool.starmap(_one_process, [(url, users, calls, number) for number in range(_PROCESSES)])
+        told = pool.starmap(
+            _one_process, [(url, users, calls, number, shared) for number in range(_PROCESSES)]
+        )
     taken: dict[str, list[float]] = {}
     for one in told:
         for name, seconds in one.items():
             taken.setdefault(name, []).extend(seconds)
-    return taken, anyio.run(_missing, url, users, calls)
+    return taken, anyio.run(_missing, url, calls, shared)
 
 
-def _one_process(url: str, users: int, calls: int, number: int) -> dict[str, list[float]]:
-    return anyio.run(_load, url, users, calls, number)
+def _one_process(url: str, users: int, calls: int, number: int, shared: str) -> dict[str, list[float]]:
+    return anyio.run(_load, url, users, calls, number, shared)
 
 
-async def _load(url: str, users: int, calls: int, number: int) -> dict[str, list[float]]:
+async def _load(url: str, users: int, calls: int, number: int, name: str) -> dict[str, list[float]]:
     pick, taken, seen = random.Random(number), dict[str, list[float]](), set[str]()
     async with Memory.open(url, settings=_APART) as memory:
-        shared = memory.conversation(f"shared-{users}", user_id="u")
+        shared = memory.conversation(name, user_id="u")
         # Connections, statements and models are there before anything is timed.
         await memory.conversation(f"warm-{number}", user_id=f"warm-{number}").record("Hello", "Hello.")
         await memory.recall(QUESTION, user_id=f"warm-{number}")
@@ -184,7 +189,7 @@ async def _load(url: str, users: int, calls: int, number: int) -> dict[str, list
             await _timed(taken, "window", lambda chat=chat: chat.context(QUESTION))
             await _timed(taken, "recall", lambda who=who: memory.recall(QUESTION, user_id=who))
             await _timed(taken, "facts", lambda who=who: memory.facts(who))
-            await shared.record(f"{number} says {call}", "Noted.", id=f"{users}-{number}-{call}")
+            await shared.record(f"{number} says {call}", "Noted.", id=f"{name}-{number}-{call}")
     return taken
 
 
@@ -194,11 +199,11 @@ async def _timed(taken: dict[str, list[float]], name: str, call: Call) -> None:
     taken.setdefault(name, []).append((time.perf_counter() - began) * 1000)
 
 
-async def _missing(url: str, users: int, calls: int) -> int:
+async def _missing(url: str, calls: int, name: str) -> int:
     """How many acknowledged turns the shared conversation does not have exactly once, at places without a gap."""
     async with Memory.open(url, settings=_APART) as memory:
-        turns = await memory.conversation(f"shared-{users}", user_id="u").turns(limit=1000)
-        wanted = {f"{users}-{number}-{call}" for number in range(_PROCESSES) for call in range(calls)}
+        turns = await memory.conversation(name, user_id="u").turns(limit=1000)
+        wanted = {f"{name}-{number}-{call}" for number in range(_PROCESSES) for call in range(calls)}
         in_order = [turn.seq for turn in turns] == list(range(1, len(turns) + 1))
         return len(wanted.symmetric_difference(turn.id for turn in turns)) + (not in_order)
 
