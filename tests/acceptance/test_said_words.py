@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import anyio
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
@@ -16,8 +16,25 @@ NOW = datetime(2026, 6, 17, 23, 40, tzinfo=UTC)
 ACTIONS = st.lists(st.sampled_from(["record", "begin", "abort", "complete", "large", "summary"]), max_size=12)
 
 
+#: A question that was never answered, behind turns that fill the window.
+FULL = [
+    "record",
+    "record",
+    "begin",
+    "large",
+    "record",
+    "large",
+    "record",
+    "record",
+    "record",
+    "begin",
+    "begin",
+]
+
+
 @examples(max_examples=40, deadline=None)
 @given(ACTIONS)
+@example(FULL)
 def test_every_word_of_a_user_is_in_the_window_or_covered_or_recalled(actions):
     """Whatever became of the answers, and however long a turn is."""
     anyio.run(_play, actions)

@@ -197,7 +197,8 @@ class History(OwnTier):
                     *await self._excerpts(turn, request, said_at, forms, recent=block == "recent"),
                 )
             note = leaving.note(turn.id, range(len(turn.steps))) if leaving.reasons else ""
-            candidates.append(Candidate(turn.id, block, forms, position, note=note))
+            stays = turn.status == "open"
+            candidates.append(Candidate(turn.id, block, forms, position, note=note, stays=stays))
         unread = view.head.live_turns - len(view.turns)
         if unread > 0:
             tokens = max(0, view.head.live_tokens - sum(turn.tokens for turn in view.turns))

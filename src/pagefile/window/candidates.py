@@ -112,7 +112,7 @@ INSTRUCTIONS: tuple[Block, ...] = ("instructions", "guide", "today")
 TAGGED: tuple[Block, ...] = ("safety", "summary")
 #: Sections of the `<memory>` block, in this order.
 MEMORY: tuple[Block, ...] = ("now", "corrections", "facts", "episodes", "loaded", "chunks", "extra")
-#: Whole turns; together they form one run without gaps that ends with the newest.
+#: Whole turns; together they form one run that ends with the newest, without gaps but for turns that stay.
 TURNS: frozenset[Block] = frozenset({"recent", "older"})
 #: The question, or the running turn with its steps.
 RUNNING: frozenset[Block] = frozenset({"current", "steps"})
@@ -151,6 +151,8 @@ class Candidate(NamedTuple):
     value: float | None = None
     #: The heading that it shares with the candidates around it in its block, such as a day.
     heading: str = ""
+    #: A turn that only windows can show: it was never answered, and neither a summary nor recall has what the user said.
+    stays: bool = False
 
     @property
     def tokens(self) -> int:

@@ -196,8 +196,9 @@ def compile_window(
         valued = value.by_value([c for c in rest if c.value is not None])
         reserve = _reserve(packing, valued)
         packing.left -= reserve
+        _pack_staying(packing, [c for c in rest if c.stays])
         _pack_rest(packing, [c for c in rest if c.value is None])
-        _cut_in_blocks(packing, [c for c in ordered if c.block in TURNS])
+        _cut_in_blocks(packing, [c for c in ordered if c.block in TURNS and not c.stays])
         packing.left += reserve
         left_out = [c for c in rest if c.block == "summary" and c.id not in packing.kept]
         if budget.tokens >= SUMMARY_FROM:
@@ -247,10 +248,15 @@ def _pack_steps(packing: _Packing, steps: Sequence[Candidate]) -> None:
     for step in steps[len(admitted) :]:
         packing.reasons[step.id] = "over budget"
     for step in admitted:
-        extra = packing.left + packing.kept[step.id].tokens
-        if (fuller := next((form for form in step.forms if form.tokens <= extra), None)) is not None:
-            packing.left = extra - fuller.tokens
-            packing.kept[step.id] = fuller
+        _unfold(packing, step)
+
+
+def _unfold(packing: _Packing, kept: Candidate) -> None:
+    """Show a kept candidate as full as what is left allows."""
+    extra = packing.left + packing.kept[kept.id].tokens
+    if (fuller := next((form for form in kept.forms if form.tokens <= extra), None)) is not None:
+        packing.left = extra - fuller.tokens
+        packing.kept[kept.id] = fuller
 
 
 def _reserve(packing: _Packing, valued: Sequence[Candidate]) -> int:
@@ -283,11 +289,21 @@ def _pack_by_value(packing: _Packing, valued: Sequence[Candidate]) -> None:
             packing.upgrade(candidate, kept)
 
 
+def _pack_staying(packing: _Packing, turns: Iterable[Candidate]) -> None:
+    """Turns that nothing else would bring back, the newest first, in up to half of the room; the others are turns like any other."""
+    half = packing.left // 2
+    for turn in turns:
+        if packing.left - min(form.tokens for form in turn.forms) >= half:
+            packing.offer(turn._replace(forms=turn.forms[-1:]))
+
+
 def _pack_rest(packing: _Packing, rest: Iterable[Candidate]) -> None:
     turns_ended = False
     for candidate in rest:
         if not candidate.forms:
             packing.reasons[candidate.id] = "not read: older than what fits"
+        elif candidate.id in packing.kept:
+            _unfold(packing, candidate)
         elif candidate.block not in TURNS:
             packing.offer(candidate)
         elif turns_ended:
