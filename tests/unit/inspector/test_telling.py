@@ -25,7 +25,7 @@ def reader(language):
     [
         ("never cut", "always included", "从不舍弃"),
         ("fits", "fits", "放得下"),
-        ("fits as notes", "fits as notes", "放得下：工具简记"),
+        ("fits as notes", "fits with tools as notes", "放得下：工具简记"),
         (
             "over its own budget of 300 tokens",
             "over its own limit of 300 tokens",
