@@ -7,7 +7,6 @@ await agent.invoke_async("What am I allergic to?")
 """
 
 import base64
-import re
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any, cast
 
@@ -44,11 +43,13 @@ try:
 except ImportError as error:
     raise MissingExtraError.of("strands", "The Strands integration") from error
 
-#: What a swarm tells an agent to which another one handed the task; the user's words are in it.
-_OF_SWARM = re.compile(
-    r"Context:\n(?:Handoff Message: .*?\n\n)?User Request: (?P<asked>.*?)\n\n"
-    r"(?:Previous agents who|Shared knowledge from|Other agents available|You have access to swarm)",
-    re.DOTALL,
+#: What a swarm puts before and after the user's words when it tells an agent of a task that another one handed over.
+_OF_SWARM, _HANDED, _ASKED = "Context:\n", "\n\nHandoff Message: ", "\n\nUser Request: "
+_AFTER_ASKED = (
+    "\n\nPrevious agents who",
+    "\n\nShared knowledge from",
+    "\n\nOther agents available",
+    "\n\nYou have access to swarm",
 )
 
 
@@ -198,8 +199,13 @@ def _told(message: Json) -> list[Json]:
 
 
 def _users(text: str) -> str:
-    handed = _OF_SWARM.match(text)
-    return text if handed is None else handed["asked"]
+    if not text.startswith(_OF_SWARM):
+        return text
+    handed, _, rest = text.replace(_OF_SWARM, "\n\n", 1).partition(_ASKED)
+    ends = [at for after in _AFTER_ASKED if (at := rest.find(after)) >= 0]
+    if not ends or (handed and not handed.startswith(_HANDED)):
+        return text
+    return rest[: min(ends)]
 
 
 def _picture(given: Json) -> Json:
