@@ -46,7 +46,7 @@ WEIGHTS = {
     "GET /inspector/inspector.css": 1, "GET /inspector/inspector.js": 1, "GET /inspector/icon.svg": 1,
     "POST /inspector/page": 2, "POST /inspector/facts": 2, "POST /inspector/erase": 1, "POST /inspector/demo": 1,
     "POST /inspector/login": 1, "POST /inspector/logout": 1, "POST /inspector/chat": 1, "POST /inspector/chat/stream": 1,
-    "POST /agents/hook": 4, "GET /audit": 1,
+    "POST /agents/hook": 4, "POST /v1/traces": 3, "GET /audit": 1, "GET /favicon.ico": 0.2,
 }  # fmt: skip
 #: What an operator asks of a tenant, also where a conversation is named without its user.
 TENANT_WIDE = frozenset({"GET /v1/turns/done", "GET /v1/export", "POST /v1/forget", "POST /v1/pages/purge"})
@@ -62,6 +62,8 @@ FORM_FIELDS = {"what": one_of("add", "edit", "retract", "undo"), "fact_id": some
 #: Where the scripts of coding agents send what their hooks were given; no description lists it.
 HOOK = "/agents/hook"
 HOOK_FIELDS = {"tenant": False, "user_id": False, "conversation_id": True}
+#: Where programs send their spans, in the shape of OpenTelemetry; no description lists it.
+SPANS = "/v1/traces"
 #: Keys that everybody sends: an answer that is kept for one must not be given to another.
 ONCE_KEYS = tuple(f"same-{number}" for number in range(40))
 
@@ -140,6 +142,9 @@ def request_of(route: Route, ask: Ask, caller: Caller, named: Named) -> httpx.Re
     if route.path == HOOK:
         body = json.dumps(_hook(ask) | whose, ensure_ascii=False).encode()
         return _request(route, headers | {"Content-Type": "application/json"}, {}, body)
+    if route.path == SPANS:
+        body = json.dumps(_spans(ask, named), ensure_ascii=False).encode()
+        return _request(route, headers | {"Content-Type": "application/json"}, {}, body)
     given = filled(route.name, route.fields, ask)
     if route.body is not None:
         body = json.dumps({**whose, **given}, ensure_ascii=False).encode()
@@ -154,6 +159,27 @@ def _hook(ask: Ask) -> dict[str, object]:
              "tool_response": {"stdout": said(ask)}, "tool_use_id": "t"}  # fmt: skip
     input_ = {**given, "hook_event_name": event}
     return {"conversation_id": "s", "agent": "claude", "project": "/p", "input": input_}
+
+
+def _spans(ask: Ask, named: Named) -> dict[str, object]:
+    """What an instrumented program's exporter sends: one model call."""
+    told, answered = ([{"role": role, "parts": [{"type": "text", "content": text}]}]
+                      for role, text in (("user", asked(ask)), ("assistant", said(ask))))  # fmt: skip
+    given = {
+        "gen_ai.operation.name": "chat", "gen_ai.input.messages": json.dumps(told), "gen_ai.output.messages": json.dumps(answered),
+        "gen_ai.conversation.id": named.conversation, "user.id": named.user,
+    }  # fmt: skip
+    attributes = [
+        {"key": name, "value": {"stringValue": text}} for name, text in given.items() if text is not None
+    ]
+    trace = f"{ask.dice.getrandbits(128):032x}"
+    span = {
+        "traceId": trace,
+        "spanId": "1",
+        "startTimeUnixNano": "1767225600000000000",
+        "attributes": attributes,
+    }
+    return {"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}
 
 
 def sent_by(caller: Caller, earlier: httpx.Request) -> httpx.Request:
