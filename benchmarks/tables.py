@@ -232,7 +232,7 @@ def show_runs(report: runs_bench.RunsReport) -> None:
     for source in dict.fromkeys(line.source for line in report.lines):
         lines = [line for line in report.lines if line.source == source]
         say(
-            f"{source}: {lines[0].runs} runs, {lines[0].score.calls:,} calls, {lines[0].score.spans:,} copied spans."
+            f"{source}: {len(lines[0].scores)} runs, {lines[0].score.calls:,} calls, {lines[0].score.spans:,} copied spans."
         )
         made = table(*numbers, "way", right=numbers)
         for line in lines:

@@ -53,7 +53,7 @@ async def replayed(tmp_path: Path, trajectory: Trajectory, turn_end: TurnEnd, th
 
 async def test_without_pages_both_sides_are_the_same(tmp_path: Path):
     """The count in full is what the engine itself counts while nothing is archived: like is compared with like."""
-    tally = await replayed(tmp_path, run(500), "next question")
+    tally = await replayed(tmp_path, run(300), "next question")
     assert (5, 0, 0, 0, 0) == (tally.calls, tally.left, tally.pages, tally.wrong, tally.cut)
     assert tally.without_tokens == tally.with_tokens > 0
     assert 0 == tally.saved
@@ -74,7 +74,7 @@ async def test_a_result_may_leave_after_one_model_call(tmp_path: Path):
     by_call = await replayed(tmp_path, run(6000), "next model call")
     assert by_call.calls == by_question.calls
     assert by_call.saved > by_question.saved
-    short = await replayed(tmp_path, run(500), "next model call")
+    short = await replayed(tmp_path, run(300), "next model call")
     assert short.with_tokens > short.without_tokens
 
 

@@ -92,7 +92,9 @@ async def test_turns_may_share_their_words(tmp_path: Path):
 async def test_the_bare_transaction_is_that_of_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The same statements in the same order, and rows that differ in nothing but ids, times and the digest over them."""
     opened: list[Any] = []
-    monkeypatch.setattr(sqlite_database, "connect", lambda *args: opened.append(connect(*args)) or opened[-1])
+    monkeypatch.setattr(
+        sqlite_database, "connect", lambda *args, **keys: opened.append(connect(*args, **keys)) or opened[-1]
+    )
     turn = Author(open_counter()).turns(SCOPE, 1, LONG)[0]
     database = tmp_path / "a.db"
     ran: list[str] = []

@@ -160,6 +160,7 @@ class PastStore(ports.Store):
         self.terms = _PastTerms(store.terms, self.ends)
         self.facts = _PastFacts(store.facts, reader.snapshot)
         self.page_keeper = _PastPages(store.page_keeper, reader.snapshot)
+        self.page_index = _PastPageIndex(store.page_index, store.page_keeper, reader.snapshot)
 
     erase = describe = _refused
 
@@ -290,6 +291,29 @@ class _PastPages(ports.PageKeeper):
         return await self.now.named(scope, uuids)
 
     equal_call = holding = tenants = pin = touch = due = purge = erase = _refused
+
+
+@dataclass(eq=False, slots=True)
+class _PastPageIndex(ports.PageIndex):
+    """With other settings, a window finds other pages: of those there were."""
+
+    now: ports.PageIndex
+    keeper: ports.PageKeeper
+    snapshot: Snapshot
+
+    async def uuids(self, scope: records.Scope) -> list[str]:
+        pages = await self.keeper.named(scope, await self.now.uuids(scope))
+        return [page.uuid for page in pages if page.created <= self.snapshot.at]
+
+    async def read(self, scope: records.Scope, uuids: Sequence[str]) -> list[ports.PageTerms]:
+        return await self.now.read(scope, uuids)
+
+    async def embeddings(
+        self, scope: records.Scope, model: ports.EmbeddingModel
+    ) -> Mapping[str, ports.Vector]:
+        return await self.now.embeddings(scope, model)
+
+    embed = write = _refused
 
 
 # -- recall ------------------------------------------------------------------------------------------------------------

@@ -34,6 +34,8 @@ async def played(url, before, after, *, embedder):
         play = Play(memory)
         await play.run(before)
         handed_out = dict(play.windows)
+        # Other settings find the pages that have been indexed: let all of them be.
+        await memory.settle()
         changed = {}
         for number, call_id in enumerate(handed_out):
             changes = CHANGES[number % len(CHANGES)]
