@@ -17,7 +17,7 @@ IMPORTS, RESULTS, STREAMS, FILES, TIME = (
     "test_imports.py", "test_tool_results.py", "test_streams_and_sessions.py", "test_settings_and_addresses.py", "test_bounded_time.py",
 )  # fmt: skip
 VENDORS = "tests/compat/test_any_request.py"
-DUMPS, MESSAGES, GATEWAY = "test_dumps.py", "test_messages.py", "test_gateway.py"
+DUMPS, MESSAGES, GATEWAY, SPANS = "test_dumps.py", "test_messages.py", "test_gateway.py", "test_spans.py"
 OWN = "reads only what Pagefile itself wrote or ships"
 
 #: By place: the test that gives it bad input, or why none is needed.
@@ -63,6 +63,8 @@ READERS: dict[str, str] = {
     "integrations/imports.py::_read_lines": DUMPS,
     "integrations/imports.py::_json": DUMPS,
     "integrations/memory_dumps.py::_letta_text": DUMPS,
+    "integrations/span_messages.py::_listed": SPANS,
+    "integrations/spans.py::_read": SPANS,
     "edge/recorder.py::as_json": MESSAGES,
     "models/extractors.py::_parsed": STREAMS,
     "schema.py::moment_from": FILES,
@@ -71,6 +73,7 @@ READERS: dict[str, str] = {
     "service/idempotency.py::_named": "tests/acceptance/test_http_idempotency.py",
     "service/inspector_auth.py::form_of": "tests/acceptance/test_inspector.py",
     "service/reference.py::completed": OWN,
+    "service/spans.py::_of_json": "tests/acceptance/test_spans.py",
     "service/transfer.py::_check": IMPORTS,
     "settings/sources.py::_from_file": FILES,
     "shapes/skeleton.py::Filling._resolved": OWN,
