@@ -220,7 +220,9 @@ def _usage(command: Any) -> str:
 
 
 def _argument(parameter: Any) -> str:
-    return value_name(parameter) + ("..." if parameter.metavar is None and parameter.nargs == -1 else "")
+    # A command that has run in this process carries the names that it was given then.
+    name = value_name(parameter)
+    return name + ("..." if parameter.nargs == -1 and name == parameter.name.upper() else "")
 
 
 def _first(text: str | None) -> str:

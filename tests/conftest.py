@@ -1,5 +1,6 @@
 """What every test shares."""
 
+import asyncio
 import atexit
 import gc
 import inspect
@@ -53,6 +54,16 @@ settings.register_profile(
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
 settings.register_profile("thorough", settings.get_profile("default"), max_examples=2000)
 settings.load_profile("default")
+
+
+@pytest.fixture
+def own_loop():
+    """The loop that PydanticAI's `run_sync` finds; it makes one otherwise, and never closes it."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield
+    asyncio.set_event_loop(None)
+    loop.close()
 
 
 #: The files that take longest, longest first: what is long and begins last is waited for alone.

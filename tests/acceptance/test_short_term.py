@@ -4,6 +4,7 @@ import re
 import runpy
 import sqlite3
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -23,6 +24,7 @@ from pagefile.standalone import (
     UserProfile,
     format_prompt,
 )
+from pagefile.stores.redis import RedisOptions, sessions
 from tests.integration.postgres.serving import fresh_url
 from tests.integration.schemas import CHECKPOINTS, SEGMENT
 from tests.servers.valkey import ValkeyServer
@@ -47,7 +49,9 @@ def place(request, tmp_path):
 
 
 @pytest.fixture
-def cached_place(valkey):
+def cached_place(valkey, monkeypatch):
+    # A busy machine answers later than a cache may.
+    monkeypatch.setattr(sessions, "RedisOptions", partial(RedisOptions, timeout_s=10))
     with other_program(valkey) as redis:
         redis.flushall()
     return {"url": fresh_url(), "sessions": valkey.url}

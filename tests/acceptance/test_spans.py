@@ -177,6 +177,7 @@ def test_other_conventions(service, attributes, steps):
     assert WEATHER == turn["steps"][0]["result"]
 
 
+@pytest.mark.usefixtures("own_loop")
 def test_an_instrumented_agent(service):
     """PydanticAI's own instrumentation of a run that calls a tool."""
     tracing = Tracing(service)

@@ -28,6 +28,8 @@ _ROWS_AT_FIRST = 64
 _FEW = 4096
 #: Half precision has eleven bits: a number is the sum of two halves, the second one that much smaller.
 _LOWER = 4096.0
+#: Instructions that also add up at half precision, four digits instead of eight: newer processors have them.
+_INEXACT = ("sapphire", "sve_f16")
 
 
 class _Chunk(NamedTuple):
@@ -173,4 +175,7 @@ def _dots(some: Numbers, others: Numbers) -> Numbers:
 @cache
 def _simsimd() -> Any:
     """Loaded with the first search, as numpy is."""
-    return import_module("simsimd")
+    simsimd: Any = import_module("simsimd")
+    for instructions in _INEXACT:
+        simsimd.disable_capability(instructions)
+    return simsimd

@@ -230,16 +230,6 @@ async def test_step_by_step(memory):
     assert ["done", "aborted"] == [turn.status for turn in await turns(memory)]
 
 
-@pytest.fixture
-def own_loop():
-    """The loop that `run_sync` finds; it makes one otherwise, and never closes it."""
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    yield
-    asyncio.set_event_loop(None)
-    loop.close()
-
-
 @pytest.mark.usefixtures("own_loop")
 def test_without_an_event_loop(tmp_path):
     """`run_sync` with a BlockingMemory: the same memory, results, tools and turns."""

@@ -67,6 +67,8 @@ async def _play(url, calls, window_tokens, several_turns):
                 assert await chat.load(uuid) == results[uuid]
             if several_turns and number % 7 == 6:
                 await chat.complete(turn, "Go on.")
+                # Recall finds what is indexed: for both memories the same turns.
+                await memory.settle()
                 turn = await chat.begin("Continue.")
 
 
