@@ -28,6 +28,7 @@ from benchmarks import vendors as vendors_bench
 from benchmarks import window as window_bench
 from benchmarks import workspace as workspace_bench
 from benchmarks.agents import run as agents_bench
+from benchmarks.answers import judging
 from benchmarks.answers import run as answers_bench
 from benchmarks.peers_chart import growth_chart
 from benchmarks.peers_page import page as peers_page
@@ -346,14 +347,24 @@ def answers(
     cache: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Keep vectors in this folder for the next run.")
     ] = None,
+    judge: Annotated[
+        bool,
+        typer.Option("--judge", help="Judge the kept answers by the model itself, instead of asking more."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Ask a real model about public sets, the same budget filled in four ways, the same questions for each."""
-    if url is not None:
+    if url is not None and judge:
+        answers_bench.judge(data or bench_data(), url, name, tell=warn)
+    elif url is not None:
         answers_bench.measure(
             data or bench_data(), url, name, arms=arms or (), most=most, cache=cache, tell=warn
         )
-    report = answers_bench.report([one for one in answers_bench.read() if one.model == name])
+    report = answers_bench.report(
+        [one for one in answers_bench.read() if one.model == name],
+        [one for one in judging.read() if one.model == name],
+        judging.labels(),
+    )
     _tell(report, report, as_json=as_json)
 
 

@@ -57,6 +57,12 @@ def matches(answer: str, right: Iterable[str]) -> bool:
     return any(_within(wanted, said) for one in right if (wanted := words(one)))
 
 
+def exact(answer: str, right: Iterable[str]) -> bool:
+    """Whether it says a right answer and nothing else."""
+    said = words(answer)
+    return any(said == words(one) for one in right)
+
+
 def _within(wanted: Sequence[str], said: Sequence[str]) -> bool:
     return any(wanted == said[at : at + len(wanted)] for at in range(len(said) - len(wanted) + 1))
 

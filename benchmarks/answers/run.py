@@ -4,7 +4,7 @@ import json
 import random
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,8 +13,9 @@ from statistics import fmean
 import anyio
 import httpx
 
+from benchmarks.answers import judging
 from benchmarks.answers.arms import Arm, Mem0, Message, Pagefile, Summarised, Trimmed
-from benchmarks.answers.grading import f1, matches
+from benchmarks.answers.grading import exact, f1, matches
 from benchmarks.answers.questions import SETS, Interview, Question, interviews
 from benchmarks.recall_vectors import OnDisk, Remembered
 from benchmarks.report import Report, Row, machine_facts
@@ -38,7 +39,9 @@ class Answer:
     kind: str
     arm: str
     answer: str
+    #: Whether all words of a right answer are in it, next to each other; and whether nothing else is.
     right: bool
+    exact: bool
     f1: float
     #: As the model's server counted them.
     prompt_tokens: int
@@ -164,6 +167,7 @@ def _graded(model: Model, question: Question, arm: Arm, messages: Sequence[Messa
         arm.name,
         said,
         matches(said, question.answers),
+        exact(said, question.answers),
         round(f1(said, question.answers), 4),
         tokens,
         round(time.monotonic() - began, 1),
@@ -176,18 +180,41 @@ def read(path: Path = ANSWERS) -> list[Answer]:
     return [Answer(**json.loads(line)) for line in lines]
 
 
+def judge(
+    data: Path | None, url: str, name: str, *, tell: Callable[[str], None], path: Path = ANSWERS
+) -> None:
+    """Have the model judge its own answers where their words do not decide."""
+    if data is None:
+        raise NotFoundError("Name the folder of the sets with --data or $PAGEFILE_BENCH_DATA.")
+    answers = [one for one in read(path) if one.model == name]
+    questions = {
+        question.asked.id: question
+        for name_of_set in dict.fromkeys(one.set for one in answers)
+        for interview in interviews(name_of_set, data)
+        for question in interview.questions
+    }
+    with closing(Model(url, name)) as model:
+        judging.judge(answers, questions, name, model.text, tell=tell)
+
+
 # -- the report -------------------------------------------------------------------------------------------------------
 
 
-def report(answers: Sequence[Answer]) -> Report:
+def report(
+    answers: Sequence[Answer],
+    verdicts: Sequence[judging.Verdict] = (),
+    labels: Mapping[tuple[str, str], bool] | None = None,
+) -> Report:
     """Right answers, words in common, tokens and seconds of each arm, and how far Pagefile is ahead on the same questions."""
     rows: list[Row] = []
+    judged = {(one.question, one.arm) for one in verdicts if one.right}
     for name in SETS:
         for arm in ARMS:
             mine = [one for one in answers if (one.set, one.arm) == (name, arm)]
             if mine:
                 tokens, seconds = fmean(one.prompt_tokens for one in mine), fmean(one.seconds for one in mine)
-                note = f"of {len(mine)}, F1 {fmean(one.f1 for one in mine):.3f}, {tokens:.0f} tokens of a prompt, {seconds:.0f} s"
+                more = sum(not one.right and (one.question, one.arm) in judged for one in mine)
+                note = f"of {len(mine)}, {sum(one.exact for one in mine)} to the word, {more} more by the judge, F1 {fmean(one.f1 for one in mine):.3f}, {tokens:.0f} tokens of a prompt, {seconds:.0f} s"
                 rows.append(
                     Row(
                         f"{name}, {arm}",
@@ -196,23 +223,33 @@ def report(answers: Sequence[Answer]) -> Report:
                         note=note + _ahead(answers, name, arm),
                     )
                 )
+    if labels:
+        words, both, right, count = judging.agreement(answers, verdicts, labels)
+        note = f"of {count} by hand ({right} right); with the judge {both}"
+        rows.append(Row("decided by words as a person does", words, "", note=note))
     return Report(rows, machine_facts(open_counter().name), quick=False, seconds=0.0)
 
 
 def _ahead(answers: Sequence[Answer], name: str, arm: str) -> str:
-    """By how much of the F1 Pagefile is ahead, with a 95 % interval over the questions that both answered."""
+    """How far Pagefile is ahead, with 95 % intervals over the questions that both answered: in right answers, and in F1."""
     if arm == Pagefile.name:
         return ""
-    scores = {(one.question, one.arm): one.f1 for one in answers if one.set == name}
+    graded = {(one.question, one.arm): one for one in answers if one.set == name}
     pairs = [
-        (scores[question, Pagefile.name], value)
-        for (question, other), value in scores.items()
-        if other == arm and (question, Pagefile.name) in scores
+        (graded[question, Pagefile.name], theirs)
+        for (question, other), theirs in graded.items()
+        if other == arm and (question, Pagefile.name) in graded
     ]
     if not pairs:
         return ""
-    low, mean, high = paired_interval([ours - theirs for ours, theirs in pairs])
-    return f"; Pagefile {mean:+.3f} ({low:+.3f} to {high:+.3f}, {len(pairs)} questions)"
+    right = paired_interval([ours.right - theirs.right for ours, theirs in pairs])
+    common = paired_interval([ours.f1 - theirs.f1 for ours, theirs in pairs])
+    return f"; Pagefile {_signed(right)} right, {_signed(common)} F1 ({len(pairs)} questions)"
+
+
+def _signed(interval: tuple[float, float, float]) -> str:
+    low, mean, high = interval
+    return f"{mean:+.3f} ({low:+.3f} to {high:+.3f})"
 
 
 def paired_interval(differences: Sequence[float]) -> tuple[float, float, float]:

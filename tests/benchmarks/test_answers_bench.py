@@ -5,9 +5,10 @@ import json
 
 import pytest
 
+from benchmarks.answers import judging
 from benchmarks.answers import run as answers
 from benchmarks.answers.arms import BUDGET, Summarised, Trimmed, newest, room
-from benchmarks.answers.grading import f1, matches
+from benchmarks.answers.grading import exact, f1, matches
 from benchmarks.answers.questions import interviews
 from benchmarks.window_parts import COUNT
 from tests.gateway.upstream import Said, Upstream
@@ -70,6 +71,11 @@ def test_an_answer_is_right_if_it_says_the_words(answer, right, same):
     assert same == matches(answer, [right])
 
 
+def test_to_the_word_is_nothing_else():
+    assert exact("The 7th of May, 2023.", ["7 May 2023"])
+    assert not exact("She went on 7 May 2023", ["7 May 2023"])
+
+
 def test_words_in_common_are_counted():
     assert 1.0 == f1("a dog", ["the dog"])
     assert 0.0 == f1("", ["dog"])
@@ -119,3 +125,44 @@ def test_a_run_goes_on_where_the_last_one_ended(data, monkeypatch, tmp_path):
     assert {"Pagefile"} == {one.arm for one in known if one.right}
     told_rows = [(row.name, row.value) for row in answers.report(known).rows]
     assert [("LoCoMo, last turns", 0), ("LoCoMo, Pagefile", 2)] == told_rows
+
+
+def kept(question, arm, answer, right):
+    return answers.Answer("LoCoMo", question, "1", arm, answer, right, right, float(right), 900, 1.0, "stub")
+
+
+def test_the_judge_is_asked_once_where_words_do_not_decide(data, tmp_path):
+    """Not where they are right already, and not about an empty answer."""
+    questions = {one.asked.id: one for one in interviews("LoCoMo", data)[0].questions}
+    first, second = questions
+    mine = [
+        kept(first, "Pagefile", "In Lisbon", True),
+        kept(first, "mem0", "The capital of Portugal", False),
+        kept(second, "Pagefile", "", False),
+        kept(second, "mem0", "In Paris", False),
+    ]
+    asked, path = [], tmp_path / "verdicts.jsonl"
+
+    def ask(messages, most):
+        asked.append(messages[0]["content"])
+        return " Yes." if "Portugal" in asked[-1] else "No"
+
+    for _ in range(2):
+        judging.judge(mine, questions, "stub", ask, path=path, tell=lambda line: None)
+    assert 2 == len(asked)
+    assert all(text in asked[0] for text in ("Where did Ana move to?", "Lisbon", "The capital of Portugal"))
+    verdicts = judging.read(path)
+    assert [(first, "mem0", True), (second, "mem0", False)] == [
+        (v.question, v.arm, v.right) for v in verdicts
+    ]
+    by_hand = {(first, "mem0"): True, (first, "Pagefile"): True, (second, "mem0"): False}
+    assert (2, 3, 2, 3) == judging.agreement(mine, verdicts, by_hand)
+    rows = {row.name: row for row in answers.report(mine, verdicts, by_hand).rows}
+    assert "1 more by the judge" in rows["LoCoMo, mem0"].note
+    assert 2 == rows["decided by words as a person does"].value
+
+
+def test_labels_name_a_question_and_an_arm(tmp_path):
+    path = tmp_path / "labels.toml"
+    path.write_text('"ana-0, last turns" = true\n"ana-1, mem0" = false\n', "utf-8")
+    assert {("ana-0", "last turns"): True, ("ana-1", "mem0"): False} == judging.labels(path)
