@@ -64,6 +64,9 @@ def operations():
 
 @pytest.fixture(scope="module")
 def address():
+    # Before the service has a thread of its own: Python 3.11 counts the depth of all parsers in one place, and the modules that are
+    # imported here are parsed by pytest.
+    operations()
     with listening(SETTINGS) as url:
         # What the service imports at its first turn: Hypothesis stumbles over a module that is imported while it looks through them.
         httpx.post(f"{url}/v1/turns", json={"conversation_id": "first", "user": "Hello", "assistant": "Hi"})
