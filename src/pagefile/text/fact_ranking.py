@@ -21,7 +21,7 @@ from pagefile.text.bm25 import SlotIndex
 from pagefile.text.postings import Posting
 from pagefile.text.scores import number
 from pagefile.text.sentences import HAN
-from pagefile.text.words import TRIVIAL, terms
+from pagefile.text.words import is_trivial, terms
 
 K = TypeVar("K", bound=Hashable)
 Floats = Float64s
@@ -253,8 +253,7 @@ def statement(text: str) -> str:
 
 def says_nothing(question: str | None) -> bool:
     """Whether a message has no topic of its own: a greeting, a thank you, a "go on"."""
-    words = (question or "").casefold().strip(" \t\n。.!！~?？,，")
-    return not words or words in TRIVIAL or all(word in TRIVIAL for word in words.split())
+    return not question or is_trivial(question)
 
 
 def weighed(confidences: Sequence[float], *, similarity_weight: float, confidence_weight: float) -> Floats:

@@ -21,9 +21,9 @@ from pagefile.text.words import terms
 Floats = Float64s
 
 _TABLE = table("pagefile.text", "fact_relevance")
-_TASK, _OWN, _FIRST, _OTHERS, _DEMANDS, _QUESTION = (
+_TASK, _OWN, _THINGS, _FIRST, _OTHERS, _DEMANDS, _QUESTION, _GENERAL = (
     re.compile(_TABLE[name], re.IGNORECASE)
-    for name in ("task", "own", "first_person", "others", "demands", "question")
+    for name in ("task", "own", "things", "first_person", "others", "demands", "question", "general")
 )
 _KIN = {word: kin for kin, words in _TABLE["kin"].items() for word in words.split()}
 _HAN_KIN = {word: kin for word, kin in _KIN.items() if not word.isascii() and re.match(f"[{HAN}]", word)}
@@ -57,9 +57,9 @@ _SHORT_TERMS, _LONGER, _LONGER_OPENING = 10, 0.18, 0.36
 _OF_OTHERS, _OWN_THINGS, _IMPERSONAL, _IMPERSONAL_OPENING = 0.1, 0.08, 0.05, 0.02
 _PLANNED_SHARE, _PLANNED_OPENING = 0.37, 0.03
 #: What opens facts to a message that seldom needs any, unless it shares this much of its words with the most relevant one: questions of
-#: general knowledge and exercises; small talk about oneself, other small talk; and a question without a word about who asks.
+#: general knowledge and exercises; how something is done, and other questions about the world; small talk about oneself, other small talk; and a question without a word about who asks.
 _SHARED_WORDS = 0.03
-_SELF_CONTAINED, _SAID_OF_SELF, _SAID, _ASKED = 0.45, 0.3, 0.34, 0.24
+_SELF_CONTAINED, _OF_WORLD, _SAID_OF_SELF, _SAID, _ASKED = 0.45, 0.38, 0.3, 0.34, 0.24
 #: The relevance at which every second fact helps, and how fast the odds change around it.
 _EVEN, _SLOPE = 0.3, 0.06
 
@@ -75,6 +75,10 @@ class Message(NamedTuple):
     asks: bool = True
     #: Whether it asks for general knowledge, or brings all it needs.
     self_contained: bool = False
+    #: Whether it asks how something is done, or about the world.
+    of_world: bool = False
+    #: Whether it names something of the user's.
+    owns: bool = True
     #: Whether it has a word at all: a bare question mark is about no fact.
     has_words: bool = True
 
@@ -88,6 +92,8 @@ class Message(NamedTuple):
             _OTHERS.search(text) is not None,
             _QUESTION.search(text) is not None,
             is_general(text) or is_exercise(text),
+            _GENERAL.search(text) is not None and _THINGS.search(text) is None,
+            _THINGS.search(text) is not None,
             _WORD.search(text) is not None,
         )
 
@@ -102,11 +108,13 @@ class Message(NamedTuple):
             return math.inf
         if self.self_contained:
             return _SELF_CONTAINED
+        if self.of_world:
+            return _OF_WORLD
         if self.plans or (words > _SHARED_WORDS and self.terms > 1):
             return 0.0
         if not self.personal:
             return _ASKED if self.asks else _SAID
-        return 0.0 if self.asks or self.own else _SAID_OF_SELF
+        return 0.0 if self.asks or self.owns else _SAID_OF_SELF
 
 
 class _Read(NamedTuple):

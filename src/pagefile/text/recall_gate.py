@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Literal
 
+from pagefile.text.sentences import HAN
 from pagefile.text.times import periods
 from pagefile.text.words import GENERAL_WORDS, STOP_WORDS, terms
 
@@ -80,6 +81,10 @@ def names_only_a_time(question: str) -> bool:
     return bool(found) and re.search(r"\w", rest) is not None and GENERAL_WORDS.issuperset(words)
 
 
+_CHINESE = re.compile(f"[{HAN}]")
+#: A message of fewer different terms may be the name of what is wanted; Chinese has about one for each character.
+_TELLING_TERMS, _TELLING_CHINESE = 5, 11
+
 #: What only makes sense behind something that was just said: "and the other one?", 换一个, 那第三步呢.
 _GOES_ON = re.compile(
     r"^\W*(?:and|so|but|or|ok(?:ay)?,? and|which (?:one|of)|the (?:other|first|second|third|last|latter|former)|again|say that|换|再|那|"
@@ -93,6 +98,24 @@ _GOES_ON = re.compile(
 def goes_on(message: str) -> bool:
     """Whether a message leans on what was said right before it."""
     return len(message) <= _READ_CHARS // 5 and _GOES_ON.search(message) is not None
+
+
+#: Questions with or without their mark, and requests.
+_REQUEST = re.compile(
+    r"[?？]|(?:^|[.!,;:]\s+|\b(?:and|but|or|so|ask|asks|know|forgotten|forgot|remember)\s+)(?:what|who|whom|whose|where|when|which|why|how)\b"
+    r"|^\W*(?:can|could|would|will|should|do|does|did|is|are|was|were|am|have|has|any)\b"
+    r"|(?:^|[.!;:]\s+|\b(?:please|let(?:'s| me| us)|you)\s+)(?:tell|remind|show|write|give|draft|draw|plan|suggest|recommend|find|list|make|help|put|send|add|say|look|"
+    r"check|explain|describe|summari[sz]e|compare|prepare|pick|choose|name|repeat|get|set|call|book|order|translate)\b"
+    r"|什么|怎么|怎样|如何|哪|谁|多少|几[个点号天年月岁时]|[吗呢](?:\W|$)|来着|是不是|有没有|能不能|(?:帮|告诉|提醒|给|跟)我|推荐|建议|忘了|^[写列算查找画]",
+    re.IGNORECASE,
+)
+
+
+def tells(message: str) -> bool:
+    """Whether a message only says something, and asks for nothing: what is known about it helps less than what is known of a question."""
+    if len(message) > _READ_CHARS or _REQUEST.search(message) is not None:
+        return False
+    return len(set(terms(message))) >= (_TELLING_CHINESE if _CHINESE.search(message) else _TELLING_TERMS)
 
 
 def points_back(question: str) -> bool:

@@ -20,7 +20,7 @@ from pagefile import ports
 from pagefile.lru import Lru
 from pagefile.records import Hit, JsonObject, Scope, Turn
 from pagefile.text import relevance
-from pagefile.text.recall_gate import Gate, answers, goes_on, names_only_a_time
+from pagefile.text.recall_gate import Gate, answers, goes_on, names_only_a_time, tells
 from pagefile.text.speech import in_first_person, said_terms
 from pagefile.text.times import forget_times
 from pagefile.text.turn_ranking import Familiarity, Found, Placed, TurnIndex
@@ -46,6 +46,8 @@ DEPTH = 120
 _LEAST_TOKENS = 10
 #: Forms are made of turns that fill what a window may have for them this many times over.
 _ROOM = 1.5
+#: The tokens of turns beside a message that only says something, in a conversation that goes on.
+_TOLD_TOKENS = 600
 #: How many turns are checked for a later, different statement.
 _CHECKED = 3
 #: Minimum time a recall waits for the vector of its question; a window has its own limit.
@@ -481,6 +483,8 @@ class Episodes(base.OwnTier):
         """Which turns the window may have room for, by what they are worth per token, and a few more: others need no forms."""
         taken = min(request.view.head.live_tokens, request.window_tokens)
         room = _ROOM * max(request.window_tokens - taken, self.max_share * request.window_tokens)
+        if self.gate == "auto" and request.view.turns and tells(request.searched):
+            room = min(room, _TOLD_TOKENS)
         density = [value * share / tokens for value, (tokens, share) in zip(values, sizes, strict=True)]
         within = [False] * len(sizes)
         for place in sorted(range(len(sizes)), key=lambda place: -density[place]):

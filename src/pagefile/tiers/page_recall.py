@@ -8,7 +8,7 @@ from pagefile.errors import NotFoundError, PagefileError, PagePurgedError
 from pagefile.lru import Lru
 from pagefile.ports import PageStore
 from pagefile.records import Page, Scope
-from pagefile.text.recall_gate import Gate, goes_on
+from pagefile.text.recall_gate import Gate, goes_on, tells
 from pagefile.text.relevance import is_exercise, is_general, page_helps
 from pagefile.text.words import is_trivial
 from pagefile.tiers.base import Counter, PastWindow, WindowRequest, guarded, traced_rows
@@ -20,7 +20,7 @@ from pagefile.window.parts import escape
 #: How many pages are considered for a message, and how likely one must help, a general question more: several hundred tokens
 #: of something else distract.
 _MOST = 3
-_LEAST_VALUE, _LEAST_FOR_GENERAL = 0.12, 0.35
+_LEAST_VALUE, _LEAST_FOR_GENERAL, _LEAST_FOR_TOLD = 0.12, 0.35, 0.5
 #: The tokens of a page's passages, or the window divided by this.
 PASSAGES_TOKENS, PASSAGES_SHARE = 250, 4
 #: The name of its trace.
@@ -92,11 +92,12 @@ class PageRecall:
         values = [
             page_helps(query, one.together, one.similarity, in_text=one.passage is not None) for one in found
         ]
-        general = is_general(query)
+        told = request.view.turns and tells(query)
+        least = _LEAST_FOR_TOLD if told else _LEAST_FOR_GENERAL if is_general(query) else _LEAST_VALUE
         return [
             _Chosen(one.uuid, round(value, 6))
             for one, value in zip(found, values, strict=True)
-            if value >= (_LEAST_FOR_GENERAL if general and not one.numbered else _LEAST_VALUE)
+            if value >= (_LEAST_VALUE if one.numbered else least)
         ]
 
     async def _candidate(

@@ -42,6 +42,15 @@ async def test_nothing_comes_that_was_not_asked_for(memory, message):
     assert passages(window) == ""
 
 
+async def test_a_statement_in_a_conversation_is_no_question(memory):
+    """What it shares with a page it says itself; the first message of a conversation may want what is known."""
+    said = "I made a reservation for the bicycles on the train via Skipton today."
+    assert passages(await memory.conversation("new", user_id="maya").context(said, window_tokens=4000))
+    talk = memory.conversation("talk", user_id="maya")
+    await talk.record("Recommend a pump.", "Any floor pump will do.")
+    assert passages(await talk.context(said, window_tokens=4000)) == ""
+
+
 async def test_a_follow_up_reaches_the_results_of_its_own_conversation(memory):
     """ "And …?" leans on what was just fetched; in another conversation it leans on nothing that is archived."""
     asked = "And what about bicycles via Skipton?"

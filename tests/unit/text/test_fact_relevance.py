@@ -12,6 +12,14 @@ SELF_CONTAINED = [
     "写一首关于秋雨的诗",
     "婚纱为什么是白色的？",
 ]
+OF_THE_WORLD = [
+    "How do I fold a fitted sheet?",
+    "What's the longest river in Europe?",
+    "How many bones does an adult have?",
+    "怎么分辨真假钞票？",
+    "珠穆朗玛峰有多高？",
+    "这座桥是哪个修的？",
+]
 PERSONAL = ["Which antibiotics should I avoid?", "What can we cook tonight?", "我几点下班？", "帮我安排周末"]
 
 
@@ -39,6 +47,25 @@ def test_the_same_without_vectors(message):
 @pytest.mark.parametrize("by_words", [False, True])
 def test_a_question_about_oneself_is_shown_what_is_a_little_relevant(message, by_words):
     assert shown(message, 0.25, by_words=by_words)
+
+
+@pytest.mark.parametrize("message", OF_THE_WORLD)
+def test_how_something_is_done_in_general_needs_more_than_a_little_relevance(message):
+    assert not shown(message, 0.33)
+    assert shown(message, 0.4)
+
+
+@pytest.mark.parametrize(
+    "message", ["地下室怎么进去？", "How should we travel to Roscoff?", "Who won my bet?"]
+)
+def test_how_something_of_ones_own_is_done_needs_little(message):
+    assert shown(message, 0.25)
+
+
+@pytest.mark.parametrize("message", ["我溜了", "Give me five names for a team.", "what a day"])
+def test_whoever_only_speaks_of_me_owns_nothing(message):
+    assert not shown(message, 0.29)
+    assert shown("Tell my boss that it was late.", 0.29)
 
 
 @pytest.mark.parametrize("message", ["the cat's medication", "猫的药"])

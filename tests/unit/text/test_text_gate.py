@@ -17,6 +17,7 @@ from pagefile.text.recall_gate import (
     asking,
     passes,
     points_back,
+    tells,
 )
 
 
@@ -163,3 +164,33 @@ def test_a_turn_of_the_named_time_passes_with_less():
     assert passes({"inside": 1.0}, "auto", "self")
     assert not passes({"inside": 1.0}, "auto", "anything")
     assert passes({"inside": 1.0, "similarity": NEARER}, "auto", "anything")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "I moved the meeting with Yusuf to Monday, because the room was taken.",
+        "Please remember that the order A-1475 goes to the warehouse in Nairobi.",
+        "The nightly import stopped at row 48021, and nobody noticed before Monday.",
+        "Thomas说下周17号要去出差，记得提前订酒店。",
+    ],
+)
+def test_what_only_tells(message):
+    assert tells(message)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "I forgot when the meeting with Yusuf is, in which room and with whom",
+        "Tell me where the order A-1475 goes, and to which warehouse.",
+        "I'm at the shop; what size does Beata wear",
+        "I want to call the plumber from last winter, do you have his number?",
+        "我要去银行办房贷，上次说的利率是多少",
+        "帮我把会议改到周一上午，通知所有人",
+        "cat medication",
+        "车险到期日",
+    ],
+)
+def test_what_asks_or_names_what_it_wants(message):
+    assert not tells(message)
