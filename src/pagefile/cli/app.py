@@ -4,6 +4,7 @@
 """
 
 import io
+import re
 import sys
 from functools import cache
 from importlib import import_module
@@ -25,7 +26,7 @@ NOT_THERE = 3
 #: The module of each command, imported only when the command or its help is requested; in the order and under the titles that
 #: `pagefile --help` lists them.
 GROUPS = {
-    "Start": {
+    "Get started": {
         "serve": "serve:serve",
         "demo": "demo:demo",
         "chat": "chat:chat",
@@ -35,7 +36,7 @@ GROUPS = {
         "wrap": "wrap:wrap",
         "unwrap": "wrap:unwrap",
     },
-    "Look": {
+    "Inspect": {
         "show": "conversations:show",
         "tail": "tail:tail",
         "recall": "conversations:recall",
@@ -67,6 +68,29 @@ GROUPS = {
     },
 }
 COMMANDS = {name: place for group in GROUPS.values() for name, place in group.items()}
+#: What people type who know other tools, and what does it here.
+_ELSEWHERE = {
+    "add": "remember",
+    "delete": "forget",
+    "list": "show",
+    "log": "tail",
+    "logs": "tail",
+    "ls": "show",
+    "run": "quickstart",
+    "search": "recall",
+    "start": "serve",
+    "stats": "doctor",
+    "status": "doctor",
+    "version": "--version",
+}
+#: What the parser says of a value, in plainer words.
+_PLAINER = (
+    (r"^Value error, ", ""),
+    (r"Input should be a valid integer.*", "not a whole number"),
+    (r"Input should be a valid number.*", "not a number"),
+    (r"Input should be greater than or equal to ", "must be at least "),
+    (r"Input should be less than or equal to ", "must be at most "),
+)
 
 
 class _Commands(Group):
@@ -100,9 +124,18 @@ class _Commands(Group):
         finally:
             self._listing = False
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if (here := _ELSEWHERE.get(args[0])) is not None:
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {here!r}?")
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
+        except typer.BadParameter as error:
+            for said, plainly in _PLAINER:
+                error.message = re.sub(said, plainly, error.message)
+            raise
         except PagefileError as error:
             complain(str(error))
             raise typer.Exit(NOT_THERE if isinstance(error, NotFoundError) else FAILED) from error

@@ -28,7 +28,7 @@ def audit(
     """
     log = AuditLog.of(cli.loaded().settings.policy)
     if log is None:
-        raise SettingsError("Nothing is logged: set policy.audit to a folder, and restart the service.")
+        raise SettingsError("There is no audit log: set policy.audit to a folder, and restart the service.")
     found = log.entries(cli.scope.tenant, user=user_id, key=key, limit=limit)
     cli.list(
         found,

@@ -53,7 +53,9 @@ def record(
 @command()
 def show(
     cli: Invocation,
-    conversation: Annotated[str | None, Argument(help="A conversation; without one, all are listed.")] = None,
+    conversation: Annotated[
+        str | None, Argument(help="A conversation, or the beginning of its id. Without one, all are listed.")
+    ] = None,
     *,
     user_id: UserId = None,
     limit: Newest = 20,
@@ -78,8 +80,8 @@ def show(
     turns, checkpoints, more = cli.run(work)
 
     def shown() -> None:
-        owner = turns[-1].scope.user
-        say(f"Conversation {clipped(conversation)}" + (f" of {clipped(owner)}" if owner else "") + "\n")
+        owner, named = turns[-1].scope.user, turns[-1].scope.conversation
+        say(f"Conversation {clipped(named or '')}" + (f" of {clipped(owner)}" if owner else "") + "\n")
         columns = (">seq", "status", "said", ">tokens", "who", "text")
         show_table(columns, [row for turn in turns for row in _rows(turn, full=full)])
         if more:
@@ -87,7 +89,12 @@ def show(
         if checkpoints:
             _show_checkpoints(checkpoints, full=full)
 
-    value = {"conversation": conversation, "turns": turns, "more": more, "checkpoints": checkpoints}
+    value = {
+        "conversation": turns[-1].scope.conversation,
+        "turns": turns,
+        "more": more,
+        "checkpoints": checkpoints,
+    }
     cli.answer(value, shown)
 
 
@@ -96,7 +103,7 @@ def _list(cli: Invocation, user_id: str | None, limit: int) -> None:
         cli.run(lambda memory: memory.conversations(user_id=user_id, tenant=cli.tenant, limit=limit)),
         {
             ">turns": lambda head: head.turns,
-            ">live tokens": lambda head: head.live_tokens,
+            ">tokens": lambda head: head.live_tokens,
             "last written": lambda head: head.updated,
             "~user": lambda head: visible(head.scope.user or "–"),
             "conversation": lambda head: visible(head.scope.conversation or ""),
@@ -163,8 +170,12 @@ def recall(
         chat = await cli.chat(memory, conversation, user_id)
         return await chat.recall(query, limit)
 
+    found = cli.run(work)
+    missing = f"Nothing recorded here answers {query!r}."
+    if not found and conversation is None and not cli.run(lambda memory: _has_any(cli, memory, user_id)):
+        missing = f"Nothing is recorded for user {user_id!r}: `pagefile show` lists the conversations and their users."
     cli.list(
-        cli.run(work),
+        found,
         {
             ">score": lambda hit: f"{hit.score:.2f}",
             **({"parts": _parts} if scores else {}),
@@ -172,8 +183,12 @@ def recall(
             "~conversation": lambda hit: visible(hit.conversation_id),
             "text": lambda hit: shortened(hit.text, 160, full=full),
         },
-        missing=f"Nothing recorded here answers {query!r}.",
+        missing=missing,
     )
+
+
+async def _has_any(cli: Invocation, memory: Memory, user_id: str | None) -> bool:
+    return bool(await memory.conversations(user_id=user_id, tenant=cli.tenant, limit=1))
 
 
 def _parts(hit: Hit) -> str:

@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from pagefile.cli.commands import Command, Group
+from pagefile.cli.measures import LEAST_CHARS
 from pagefile.cli.options import AsJson, ConfigFile, Db, Place, Tenant
 from pagefile.cli.output import Cell, say, show_records, visible, warn
 from pagefile.engine import Conversation, Memory
@@ -29,6 +30,8 @@ P = ParamSpec("P")
 
 #: How long a short-lived command waits for the embedding of a question: a slow answer is better than an incomplete one.
 TIMEOUT_S = 30.0
+#: Conversations read at a time.
+_SLICE = 200
 
 
 # -- databases -----------------------------------------------------------------------------------------------------------
@@ -96,15 +99,33 @@ class Invocation:
     async def chat(
         self, memory: Memory, conversation: str, user_id: str | None, *, must_exist: bool = True
     ) -> Conversation:
-        """A conversation as its owner sees it, unless another user is named."""
+        """A conversation as its owner sees it, unless another user is named; one that must exist may be named by its beginning."""
         named = memory.conversation(conversation, user_id=user_id, tenant=self.tenant).scope
         owner = (await looked_up(memory, named)).user
         chat = memory.conversation(conversation, user_id=owner, tenant=self.tenant)
-        if must_exist and not await chat.turns(limit=1, newest=True):
-            raise NotFoundError(
-                f"There is no conversation {conversation!r} here: `pagefile show` lists them."
+        if not must_exist or await chat.turns(limit=1, newest=True):
+            return chat
+        begun = await self._beginning(memory, conversation.rstrip("…"), user_id)
+        if len(begun) > 1:
+            both = " and ".join(repr(scope.conversation) for scope in begun)
+            raise NotFoundError(f"{conversation!r} is the beginning of more than one conversation: {both}.")
+        for scope in begun:
+            return memory.conversation(
+                scope.conversation or "", user_id=user_id or scope.user, tenant=self.tenant
             )
-        return chat
+        raise NotFoundError(f"There is no conversation {conversation!r} here: `pagefile show` lists them.")
+
+    async def _beginning(self, memory: Memory, name: str, user_id: str | None) -> list[Scope]:
+        """At most two conversations whose ids have this prefix."""
+        found: list[Scope] = []
+        after: str | None = None
+        while len(name) >= LEAST_CHARS and len(found) < 2:
+            heads = await memory.conversations(user_id=user_id, tenant=self.tenant, limit=_SLICE, after=after)
+            found += [head.scope for head in heads if (head.scope.conversation or "").startswith(name)]
+            after = heads.next
+            if after is None:
+                break
+        return found[:2]
 
     def answer(
         self, value: object, shown: str | Callable[[], object], *, found: object = True, missing: str = ""

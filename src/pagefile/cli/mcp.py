@@ -30,7 +30,8 @@ class _Serving(Group):
     """`pagefile mcp` without a command serves: that is what clients are set up to run."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        named = args and (args[0] in self.commands or args[0] in {"-h", "--help"})
+        # `serve` takes options alone, so that a word is meant to be a command.
+        named = args and (not args[0].startswith("-") or args[0] in {"-h", "--help"})
         return super().parse_args(ctx, args if named else [_SERVE, *args])
 
 

@@ -9,12 +9,14 @@ from typer import Argument, Option
 
 from pagefile.cli.measures import when
 
-_where = partial(Option, rich_help_panel="Where")
-_DB_HELP = "The database; a bare path means SQLite. By default `url` of the settings."
-_CONFIG_HELP = "The settings file. By default $PAGEFILE_CONFIG, or a pagefile.toml, .yaml or .yml here."
+_where = partial(Option, rich_help_panel="Database and settings")
+_DB_HELP = "The database: a URL, or the path of an SQLite file. By default, the setting `url`."
+_CONFIG_HELP = (
+    "The settings file. By default, $PAGEFILE_CONFIG, or pagefile.toml, .yaml or .yml in this folder."
+)
 Db = Annotated[str | None, _where("--db", metavar="URL|PATH", help=_DB_HELP)]
 ConfigFile = Annotated[Path | None, _where("--config", metavar="FILE", help=_CONFIG_HELP)]
-Tenant = Annotated[str | None, _where(help="The tenant, `default` unless given.")]
+Tenant = Annotated[str | None, _where(help="The tenant. By default, `default`.")]
 AsJson = Annotated[bool, Option("--json", help="Print JSON and nothing else.")]
 Full = Annotated[bool, Option("--full", help="Print whole texts and every row.")]
 Newest = Annotated[int, Option(min=1, help="How many of the newest to show.")]

@@ -59,7 +59,11 @@ def quickstart(
         finally:
             server.should_exit = True
             thread.join(_START_S)
-    if not any(app.state.upstreams.observer.traffic.of(None, None)):
+    if any(app.state.upstreams.observer.traffic.of(None, None)):
+        say(
+            "\nLook at it with `pagefile tail --once` and `pagefile explain`, or in the browser with `pagefile serve`."
+        )
+    else:
         warn(
             "No request came through the gateway: set the base URL in the agent's own settings, and start `pagefile gateway`."
         )

@@ -151,7 +151,7 @@ def worker(cli: Invocation) -> None:
     existing_file(settings.url, otherwise=", or start the service first, which creates it")
 
     def ready() -> None:
-        say(f"Pagefile looks after {shown(settings.url)}. Ctrl-C stops it.")
+        say(f"Doing the background work of {shown(settings.url)}. Ctrl-C stops it.")
         sys.stdout.flush()
 
     anyio.run(look_after, settings, ready)

@@ -31,8 +31,10 @@ _SLICE = 200
 _STYLES = {"-": "red", "+": "green", "=": "", "…": "dim"}
 
 CallId = Annotated[
-    str,
-    Argument(help="A recorded call, or the beginning of its id; `pagefile calls CONVERSATION` lists them."),
+    str | None,
+    Argument(
+        help="A recorded call, or the beginning of its id; `pagefile calls` lists them. By default, the newest."
+    ),
 ]
 
 
@@ -188,19 +190,32 @@ def _row(verdict: Verdict) -> tuple[Cell, ...]:
 
 
 @command()
-def calls(cli: Invocation, conversation: Named, *, user_id: UserId = None, limit: Newest = 20) -> None:
-    """List the most recent windows, newest first.
+def calls(
+    cli: Invocation,
+    conversation: Annotated[
+        str | None, Argument(help="A conversation, or the beginning of its id. By default, all.")
+    ] = None,
+    *,
+    user_id: UserId = None,
+    limit: Newest = 20,
+) -> None:
+    """List recorded model calls, newest first.
 
     Examples:
+        pagefile calls
         pagefile calls support-42
     """
 
     async def work(memory: Memory) -> Listing[WindowRecord]:
+        if conversation is None:
+            listed = await memory.engine.store.calls.list(Scope(cli.scope.tenant, user_id), limit=limit + 1)
+            more = listed[limit - 1].id if len(listed) > limit else None
+            return Listing(listed[:limit], next=more)
         # A window may be requested before anything is written: then there are calls, but no conversation.
         chat = await cli.chat(memory, conversation, user_id, must_exist=False)
         listed = await chat.calls(limit=limit)
         if not listed:
-            await cli.chat(memory, conversation, user_id)
+            listed = await (await cli.chat(memory, conversation, user_id)).calls(limit=limit)
         return listed
 
     found = cli.run(work)
@@ -213,9 +228,14 @@ def calls(cli: Invocation, conversation: Named, *, user_id: UserId = None, limit
             "made": lambda call: call.at,
             ">tokens": lambda call: call.tokens,
             ">of": lambda call: cast("int | None", call.options.get("window_tokens")),
+            **(
+                {}
+                if conversation
+                else {"conversation": lambda call: clipped(call.scope.conversation or "", 20)}
+            ),
             "question": lambda call: clipped(call.query or "", 80),
         },
-        missing=f"No window of {conversation!r} was recorded: `chat.context()` records one, unless calls_kept is 0.",
+        missing=f"No model call {f'of {conversation!r} ' if conversation else ''}is recorded: `chat.context()` records one, unless calls_kept is 0.",
         hint=f"pagefile explain {newest}  shows what the model saw.",
     )
 
@@ -223,7 +243,7 @@ def calls(cli: Invocation, conversation: Named, *, user_id: UserId = None, limit
 @command()
 def explain(
     cli: Invocation,
-    call: CallId,
+    call: CallId = None,
     *,
     messages: Annotated[bool, Option("--messages", help="Print the messages as they were sent.")] = False,
     full: Full = False,
@@ -231,7 +251,7 @@ def explain(
     """Show what the model saw in a recorded call, and why. Nothing is written.
 
     Examples:
-        pagefile explain 3f2a91bc
+        pagefile explain
         pagefile explain 3f2a91bc --messages --full
     """
 
@@ -256,7 +276,7 @@ def show_bill(found: Explanation, *, messages: bool = False, full: bool = False)
 @command()
 def replay(
     cli: Invocation,
-    call: CallId,
+    call: CallId = None,
     *,
     changes: Annotated[
         list[str] | None,
@@ -281,8 +301,15 @@ def replay(
     cli.answer(found, lambda: _show_replay(found, full=full))
 
 
-async def _called(cli: Invocation, memory: Memory, name: str) -> tuple[Conversation, str]:
-    """The conversation and the id of a recorded call, from its id or from a prefix as listed by `calls`."""
+async def _called(cli: Invocation, memory: Memory, name: str | None) -> tuple[Conversation, str]:
+    """The conversation and the id of a recorded call, from its id or from a prefix as listed by `calls`; the newest by default."""
+    if name is None:
+        newest = await memory.engine.store.calls.list(cli.scope, limit=1)
+        if not newest:
+            raise NotFoundError(
+                "No model call is recorded: `chat.context()` records one, unless calls_kept is 0."
+            )
+        name = newest[0].id
     try:
         call = await memory.call(name, tenant=cli.tenant)
     except NotFoundError:

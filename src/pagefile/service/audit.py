@@ -55,7 +55,7 @@ async def audit(request: Request, asked: Annotated[ask.AuditParams, Query()]) ->
     """
     log: AuditLog | None = request.app.state.audit
     if log is None:
-        raise SettingsError("Nothing is logged: set policy.audit to a folder, and restart the service.")
+        raise SettingsError("There is no audit log: set policy.audit to a folder, and restart the service.")
     tenant = asked.tenant or records.DEFAULT_TENANT
     read = partial(log.entries, tenant, user=asked.of_user, key=asked.by_key, limit=asked.limit)
     return out.AuditOut.of(await pool().run(read))

@@ -35,7 +35,7 @@ def worker(db):
         env={"PAGEFILE_FACTS__EXTRACT": "rules", "PAGEFILE_EMBEDDER__NAME": "none", "PATH": "/usr/bin:/bin"},
     )
     try:
-        assert "looks after" in process.stdout.readline()
+        assert "background work" in process.stdout.readline()
         yield process
     finally:
         process.kill()

@@ -1,0 +1,92 @@
+"""The command line for somebody who types what they would expect to work."""
+
+import anyio
+import pytest
+
+from pagefile import Memory
+from tests.acceptance.cli_calling import pagefile
+
+
+@pytest.fixture(autouse=True)
+def _at_a_desk(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    for name in ("PAGEFILE_URL", "PAGEFILE_CONFIG", "FORCE_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        (("version",), "Did you mean '--version'?"),
+        (("ls",), "Did you mean 'show'?"),
+        (("serv",), "Did you mean 'serve'?"),
+        (("mcp", "instal", "cursor"), "Did you mean 'install'"),
+        (("serve", "--port", "abc"), "'--port': not a whole number"),
+        (("tail", "--limit", "-1"), "must be at least 0"),
+        (("tail", "--every", "soon"), "not a number"),
+        (("wrap", "cusror"), "'AGENT': 'cusror' is not one of"),
+    ],
+)
+def test_what_is_mistyped_is_answered_in_plain_words(arguments: tuple[str, ...], answer: str):
+    """The answer names what was probably meant, and quotes no validator."""
+    said = pagefile(*arguments)
+    assert 2 == said.code
+    words = " ".join(said.err.replace("│", " ").split())
+    assert answer in words
+    assert "Input should be" not in words
+    assert "Value error" not in words
+
+
+def test_a_conversation_is_named_by_its_beginning():
+    """As long as it is unambiguous; to write, the whole id is needed."""
+    for conversation in ("gw-993c057b2a4a", "gw-993d", "gw-1"):
+        pagefile("record", conversation, "--user", "hello", "--user-id", "ada")
+    assert "Conversation gw-993c057b2a4a of ada" in pagefile("show", "gw-993c").out
+    assert "gw-993c057b2a4a" == pagefile("show", "gw-993c057…", "--json").json["conversation"]
+    assert 0 == pagefile("tail", "gw-993c", "--once").code
+    assert 0 == pagefile("context", "gw-993c", "And now?").code
+    several = pagefile("show", "gw-993")
+    assert (3, True) == (several.code, "more than one conversation" in several.err)
+    assert 3 == pagefile("show", "gw-").code
+    assert 3 == pagefile("show", "gw-993c", "--user", "bob").code
+    pagefile("record", "gw-993c", "--user", "hello", "--user-id", "ada")
+    assert 4 == len(pagefile("show", "--json").json)
+    assert 3 == pagefile("forget", "gw-993c0", "--yes").code
+
+
+def test_the_newest_call_needs_no_id():
+    """`calls` lists those of all conversations, `explain` and `replay` take the newest."""
+    assert 3 == pagefile("calls").code
+    anyio.run(_ask)
+    assert ["Second?", "First?"] == [call["query"] for call in pagefile("calls", "--json").json]
+    assert ["Second?"] == [call["query"] for call in pagefile("calls", "--limit", "1", "--json").json]
+    assert "There are more" in pagefile("calls", "--limit", "1").out
+    listed = pagefile("calls").out
+    assert "a-1" in listed
+    assert "b-2" in listed
+    assert "Question: Second?" in pagefile("explain").out
+    assert "Question: Second?" in pagefile("replay", "--set", "window_tokens=300").out
+
+
+async def _ask() -> None:
+    async with Memory.open("sqlite:///pagefile.db", embedder="none") as memory:
+        for conversation, question in (("a-1", "First?"), ("b-2", "Second?")):
+            chat = memory.conversation(conversation, user_id="ada")
+            await chat.record("Hello", "Hi")
+            await chat.context(question)
+        await memory.settle()
+
+
+def test_without_calls_explain_says_so():
+    """Not that an id is missing."""
+    pagefile("record", "c", "--user", "hi")
+    said = pagefile("explain")
+    assert (3, True) == (said.code, "No model call is recorded" in said.err)
+
+
+def test_recall_for_a_user_who_is_not_there():
+    """A mistyped user is another matter than a question without an answer."""
+    pagefile("record", "c", "--user", "I like fondue.", "--user-id", "ada")
+    assert "Nothing is recorded for user 'aada'" in pagefile("recall", "fondue", "--user", "aada").err
+    assert "Nothing recorded here answers" in pagefile("recall", "zebra", "--user", "ada").err
