@@ -1,6 +1,7 @@
 """OpenAI's chat completions through the gateway, with OpenAI's own client."""
 
 import json
+import threading
 from itertools import count
 
 import openai
@@ -172,6 +173,17 @@ def test_a_client_that_leaves_ends_the_upstream_call(tmp_path):
                 break
         ((turn,),) = here.talks()
         assert "aborted" == turn[2]
+
+
+def test_a_stream_is_over_when_it_says_so(tmp_path):
+    """A provider that keeps the connection open behind the end keeps no client waiting, and the answer is in the log by then."""
+    heard, on_time = threading.Event(), []
+    fault = Fault(said=Said("It is Bern."), lingers=lambda: on_time.append(heard.wait(20)))
+    with behind(lambda _: fault, tmp_path) as here:
+        assert "It is Bern." == said(streamed(here.openai(), QUESTION))
+        assert [[("Where do I live?", "It is Bern.", "done")]] == here.talks()
+        heard.set()
+    assert [True] == on_time
 
 
 def test_models_and_other_paths_pass(tmp_path):

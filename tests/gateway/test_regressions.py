@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -191,6 +192,42 @@ def test_many_clients_at_once_in_one_conversation(tmp_path):
             assert ["answer 2"] * 8 == list(pool.map(ask, texts))
         turns = {turn[0] for talk in here.talks() for turn in talk if turn[2] == "done"}
         assert {"one", *texts} == turns
+
+
+@pytest.mark.parametrize("at_once", [True, False], ids=["at once", "after one that was left"])
+def test_a_prompt_that_runs_twice_is_two_conversations(tmp_path, at_once):
+    """Jobs begin with the same words. What one's tools return is never in the other's turn."""
+    together = threading.Barrier(2 if at_once else 1)
+
+    def script(body):
+        if body["messages"][-1]["role"] == "user":
+            together.wait(20)
+            return Said(calls=(("read", {}),))
+        return Said(f"read {body['messages'][-1]['content']}")
+
+    with behind(script, tmp_path) as here:
+        begun = [{"role": "user", "content": "Write the daily report."}]
+
+        def call(_):
+            return asked(here.openai(), begun, tools=[READ], user="ada").choices[0].message
+
+        with ThreadPoolExecutor(2 if at_once else 1) as pool:
+            calls = list(pool.map(call, range(2)))
+        for number, message in enumerate(calls):
+            result = {
+                "role": "tool",
+                "tool_call_id": message.tool_calls[0].id,
+                "content": f"paper {number}",
+            }
+            history = [*begun, json.loads(message.model_dump_json(exclude_none=True)), result]
+            assert f"read paper {number}" == said(asked(here.openai(), history, tools=[READ], user="ada"))
+        with here.memory() as memory:
+            turns = [
+                memory.conversation(str(head.scope.conversation), user_id="ada").turns()
+                for head in memory.conversations()
+            ]
+        found = sorted((turn.assistant, [step.result for step in turn.steps]) for (turn,) in turns)
+        assert [("read paper 0", ["paper 0"]), ("read paper 1", ["paper 1"])] == found
 
 
 def test_a_fact_reaches_the_next_conversation(tmp_path):

@@ -66,6 +66,21 @@ def test_one_conversation_stays_one(tmp_path, ask):
         assert thoughts[:2] == [one for one in here.upstream.last["input"] if one.get("type") == "reasoning"]
 
 
+def test_what_was_heard_of_an_answer_that_was_cut_is_kept(tmp_path):
+    """In a turn that is marked as unanswered."""
+    said = Said("The train leaves from platform nine.", thinking="hm")
+    with behind(lambda _: Fault(said=said, cut_after=10), tmp_path) as here:
+        with pytest.raises((httpx.HTTPError, openai.APIError, RuntimeError)):
+            streamed(here.openai(), "Which platform?")
+        (name,) = here.conversations()
+        with here.memory() as memory:
+            chat = memory.conversation(name)
+            (turn,) = chat.turns()
+            assert "aborted" == turn.status
+            *_, told = chat.messages(turn.id)
+        assert "The train leaves from" == told["content"][0]["text"]
+
+
 @pytest.mark.parametrize("ask", [asked, streamed])
 def test_a_history_at_the_provider_is_one_conversation(tmp_path, ask):
     """With `previous_response_id` only what is new is sent, and the log has the whole conversation."""

@@ -29,6 +29,8 @@ class Fault:
     cut_after: int | None = None
     malformed: bool = False
     sleep_s: float = 0.0
+    #: Keeps a stream open behind its end, until this is true; called once.
+    lingers: Callable[[], object] | None = None
     said: Said = field(default_factory=lambda: Said("never heard to its end"))
 
 
@@ -104,6 +106,8 @@ class Upstream(StubServer):
                         piece = f"{head}data: {text}\n\n".encode()
                         self.wfile.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
                         self.wfile.flush()
+                    if fault.lingers is not None:
+                        fault.lingers()
                     self.wfile.write(b"0\r\n\r\n")
                 except (BrokenPipeError, ConnectionResetError):
                     self.close_connection = True

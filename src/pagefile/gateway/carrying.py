@@ -20,6 +20,8 @@ _FAILED = HTTPStatus.BAD_REQUEST
 _EVENTS = "text/event-stream"
 #: How long writing the end of a broken answer may take, in seconds.
 CLEAN_UP_S = 5.0
+#: How long a provider may take to close a stream that it has ended.
+_DRAIN_S = 0.05
 
 
 class _Beginning(Protocol):
@@ -89,11 +91,15 @@ async def carry(call: Call, edge: FailOpen, post: Post) -> AsyncGenerator[Head |
                     return
                 if told is None and head.events:
                     yield (told := head)
-                async for piece in response.pieces():
+                pieces = response.pieces()
+                async for piece in pieces:
                     if out := call.reply.feed(piece, events=head.events):
                         if told is None:
                             yield (told := head)
                         yield out
+                    if call.reply.has_ended:
+                        await _drained(pieces)
+                        break
             call.reply.end_round()
             next_body: bytes | None = None
             with anyio.CancelScope(shield=True):
@@ -105,6 +111,7 @@ async def carry(call: Call, edge: FailOpen, post: Post) -> AsyncGenerator[Head |
         for out in _ended(call, head, told):
             yield out
     finally:
+        call.leave()
         # The client left, or the provider broke off; without effect on an answer that is in the log.
         with anyio.CancelScope(shield=True), anyio.move_on_after(CLEAN_UP_S):
             await _give_up(call, edge, kept=True)
@@ -144,7 +151,15 @@ def carry_blocking(call: Call, edge: FailOpen, post: BlockingPost) -> Generator[
             body = next_body
         yield from _ended(call, head, told)
     finally:
+        call.leave()
         _give_up_blocking(call, edge, kept=True)
+
+
+async def _drained(pieces: AsyncIterator[bytes]) -> None:
+    """Read what is behind the end of a stream, so that its connection can be used again; clients do not wait for it, and nor do we."""
+    with anyio.move_on_after(_DRAIN_S):
+        async for _ in pieces:
+            pass
 
 
 def _head_of(response: Response | BlockingResponse) -> Head:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import uuid4
+from weakref import WeakValueDictionary
 
 import anyio
 
@@ -25,16 +26,16 @@ from pagefile.gateway.exchanges import (
     Json,
     base_key,
     continued,
-    is_same,
     own_words,
-    same_answer,
     unmarked,
 )
+from pagefile.gateway.matching import Found, continued_in, matched
 from pagefile.gateway.sse import dumped
 from pagefile.lru import Lru
 from pagefile.ports import ConversationQuery
 from pagefile.records import Scope, Step, Turn
 from pagefile.shapes.parser import parsed
+from pagefile.tiers.page_in import LOADING_TOOLS
 
 logger = logging.getLogger("pagefile")
 
@@ -46,6 +47,8 @@ _NEWEST_TURNS, _NEWEST_CONVERSATIONS = 20, 30
 _ALL_TURNS = 2_000
 #: Shorter histories, such as thanks and a welcome, may be the end of any conversation.
 _TELLING_CHARS = 60
+#: Items that are calls, and messages of a run that are read to tell it from another.
+_CALLS, _FIRST_MESSAGES = frozenset({"function_call", "custom_tool_call"}), 5
 #: Exchanges and turns remembered.
 _REMEMBERED = 10_000
 
@@ -64,27 +67,7 @@ class Who:
         return Scope(tenant=self.tenant, user=self.user) if self.tenant is not None else Scope(user=self.user)
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """A conversation that has part of the history."""
-
-    chat: Conversation
-    turns: Sequence[Turn]
-    #: The last exchange that it has; the running one if that is open.
-    at: int
-    turn: Turn
-    #: The keys of the exchanges in it, where the client left out the beginning.
-    keys: tuple[str, ...] = ()
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether other turns were answered after it."""
-        place = [one.id for one in self.turns].index(self.turn.id)
-        later = self.turns[place + 1 :]
-        return any(one.status == "done" and base_key(one.id) != base_key(self.turn.id) for one in later)
-
-
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True, eq=False)
 class Place:
     """Where a request belongs."""
 
@@ -105,6 +88,10 @@ class Conversations:
     _caught: Lru[tuple[Scope, str], tuple[int, str]] = field(default_factory=lambda: Lru(_REMEMBERED))
     _locks: Lru[tuple[Scope, str], anyio.Lock] = field(default_factory=lambda: Lru(1_000))
 
+    #: Turns whose answers are on their way; each for as long as its request is.
+    _answering: WeakValueDictionary[tuple[Scope, str], Place] = field(
+        default_factory=WeakValueDictionary[tuple[Scope, str], Place]
+    )
     #: Histories that are being recorded; Python keeps only weak references to tasks.
     _running_now: set[asyncio.Future[Place]] = field(default_factory=set[asyncio.Future[Place]])
 
@@ -131,12 +118,20 @@ class Conversations:
             self._locks[place] = anyio.Lock()
         async with self._locks[place]:
             told = found[-1].key
-            chat, known, found = await self._conversation(who, found)
+            chat, known, found = await self._conversation(who, found, shape)
             for exchange in found[known:-1]:
                 await self._recorded(chat, exchange, shape)
             turn = await self._running(chat, found[-1], shape)
-        self._known[scope, found[-1].key] = self._known[scope, told] = chat.id
-        return Place(chat, turn, who.conversation is not None and len(found) == 1, found)
+            self._known[scope, found[-1].key] = self._known[scope, told] = chat.id
+            opened = Place(chat, turn, who.conversation is not None and len(found) == 1, found)
+            self._answering.setdefault((chat.scope, turn.id), opened)
+        return opened
+
+    def leave(self, place: Place) -> None:
+        """The request is over."""
+        name = (place.chat.scope, place.turn.id)
+        if self._answering.get(name) is place:
+            del self._answering[name]
 
     async def take(self, who: Who, found: Sequence[Exchange], shape: Shape) -> None:
         """Record a history that is over, in the conversation it names; what is there already stays as it is."""
@@ -175,7 +170,7 @@ class Conversations:
             return found
         for limit in (_NEWEST_TURNS, _ALL_TURNS):
             turns = await chat.turns(newest=True, limit=limit)
-            part = _continued_in(chat, turns, found, 0)
+            part = continued_in(chat, turns, found, 0)
             if part is not None:
                 return continued(found, part.keys)[-1:]
             if len(turns) < limit:
@@ -207,10 +202,10 @@ class Conversations:
     # -- which conversation -----------------------------------------------------------------------------------------------
 
     async def _conversation(
-        self, who: Who, found: Sequence[Exchange]
+        self, who: Who, found: Sequence[Exchange], shape: Shape
     ) -> tuple[Conversation, int, Sequence[Exchange]]:
         """The conversation, how many of the exchanges it has, and the exchanges with the keys that they have there."""
-        best = await self._best(who, found)
+        best = await self._best(who, found, shape)
         if best is None:
             return self._chat(who, who.conversation or f"{PREFIX}{uuid4().hex}"), 0, found
         last, found = len(found) - 1, continued(found, best.keys) if best.keys else found
@@ -218,9 +213,9 @@ class Conversations:
             return best.chat, min(best.at + (best.turn.status != "open"), last), found
         return await self._forked(best, found[-1].key), best.at + 1, found
 
-    async def _best(self, who: Who, found: Sequence[Exchange]) -> _Found | None:
-        best: _Found | None = None
-        part: _Found | None = None
+    async def _best(self, who: Who, found: Sequence[Exchange], shape: Shape) -> Found | None:
+        best: Found | None = None
+        part: Found | None = None
         seen: set[str] = set()
         async for name in self._candidates(who, found):
             if name in seen:
@@ -228,13 +223,14 @@ class Conversations:
             seen.add(name)
             chat = self._chat(who, name)
             turns = await chat.turns(newest=True, limit=_NEWEST_TURNS)
-            one = _matched(chat, turns, found)
+            others = self._others(chat.scope, turns, found[-1], shape)
+            one = matched(chat, turns, found, others)
             if one is None and self._known.get((who.scope, found[-2:][0].key)) == name:
                 # The client went back a long way.
-                one = _matched(chat, await chat.turns(newest=True, limit=_ALL_TURNS), found)
+                one = matched(chat, await chat.turns(newest=True, limit=_ALL_TURNS), found, others)
             # A named conversation has the rest of the history, however little is told of it.
             least = 0 if name == who.conversation else _TELLING_CHARS
-            part = part or (_continued_in(chat, turns, found, least) if one is None else None)
+            part = part or (continued_in(chat, turns, found, least, others) if one is None else None)
             if one is not None and (best is None or (one.at, not one.goes_on) > (best.at, not best.goes_on)):
                 best = one
             first = best or part
@@ -248,7 +244,7 @@ class Conversations:
                 yield name
         if who.conversation is not None:
             yield who.conversation
-        if len(found) < 2:
+        if len(found) < 2 and not found[0].rest:
             return
         start = PREFIX if who.conversation is None else f"{who.conversation}~"
         query = ConversationQuery(who.scope, limit=_NEWEST_CONVERSATIONS)
@@ -257,7 +253,24 @@ class Conversations:
             if head.scope.user == who.user and name.startswith(start):
                 yield name
 
-    async def _forked(self, found: _Found, key: str) -> Conversation:
+    def _others(self, scope: Scope, turns: Sequence[Turn], running: Exchange, shape: Shape) -> frozenset[str]:
+        """The open turns that belong to other requests: some are being answered, others have calls that this client never heard of.
+
+        Prompts run more than once, and clients begin with the same words.
+        """
+        found: set[str] = set()
+        for turn in turns:
+            if turn.status != "open":
+                continue
+            runs = base_key(turn.id) == running.key
+            ours = {step.call_id for step in turn.steps if runs and step.tool not in LOADING_TOOLS}
+            if ours and not ours.isdisjoint(_first_calls(running, shape)):
+                continue
+            if ours or (scope, turn.id) in self._answering:
+                found.add(turn.id)
+        return frozenset(found)
+
+    async def _forked(self, found: Found, key: str) -> Conversation:
         root = found.chat.id.partition("~")[0]
         with suppress(ConflictError):
             return await found.chat.fork(found.turn, id=f"{root}~{key[:12]}")
@@ -313,53 +326,6 @@ class Conversations:
         return next((one for one in turns if base_key(one.id) == key and one.status == "open"), None)
 
 
-def _matched(chat: Conversation, turns: Sequence[Turn], found: Sequence[Exchange]) -> _Found | None:
-    """The last of the exchanges that the turns have, by their keys."""
-    by_key: dict[str, Turn] = {}
-    for turn in turns:
-        key = base_key(turn.id)
-        if key not in by_key or by_key[key].status != "done":
-            by_key[key] = turn
-    running = by_key.get(found[-1].key)
-    # One that was given up is asked again.
-    if running is not None and (
-        running.status == "open" or (running.status == "aborted" and running is turns[-1])
-    ):
-        return _Found(chat, turns, len(found) - 1, running)
-    for at in range(len(found) - 2, -1, -1):
-        turn = by_key.get(found[at].key)
-        if turn is not None and same_answer(turn.assistant or "", found[at].answer):
-            return _Found(chat, turns, at, turn)
-    return None
-
-
-def _continued_in(
-    chat: Conversation, turns: Sequence[Turn], found: Sequence[Exchange], least: int
-) -> _Found | None:
-    """The place of a history whose beginning the client left out, by what was said: clients keep the newest messages."""
-    told = found[:-1]
-    for end in range(len(turns), len(told) - 1, -1):
-        same = turns[end - len(told) : end]
-        if not told or not all(
-            is_same(turn.user or "", turn.assistant or "", one) for turn, one in zip(same, told, strict=True)
-        ):
-            continue
-        if sum(len(turn.user or "") + len(turn.assistant or "") for turn in same) < least:
-            return None
-        keys = tuple(base_key(turn.id) for turn in same)
-        running = next(
-            (
-                turn
-                for turn in turns[end:]
-                if base_key(turn.id) == continued(found, keys)[-1].key and turn.status == "open"
-            ),
-            None,
-        )
-        at = len(told) - 1 if running is None else len(told)
-        return _Found(chat, turns, at, running or same[-1], keys)
-    return None
-
-
 def version_of(key: str) -> str:
     """The id of another turn for the same exchange."""
     return f"{key}~{uuid4().hex[:8]}"
@@ -371,6 +337,15 @@ def _digest(message: Json) -> str:
 
 def _asked(exchange: Exchange) -> list[Json]:
     return _given(own_words(exchange.asked))
+
+
+def _first_calls(exchange: Exchange, shape: Shape) -> set[str]:
+    """The ids of the first calls of tools in it: results may be long, and are not read."""
+    said = [one for one in exchange.rest if one.get("role") == "assistant" or one.get("type") in _CALLS]
+    try:
+        return {step.call_id for step in parsed(_given(said[:_FIRST_MESSAGES]), shape).steps}
+    except InvalidArgumentError:
+        return set()
 
 
 def _given(messages: Iterable[Json]) -> list[Json]:

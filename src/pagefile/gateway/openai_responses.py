@@ -133,6 +133,9 @@ class ResponsesReply(Reply):
 
     def next_round(self) -> None:
         self._items: dict[int, Json] = {}
+        #: Messages that have begun, and their texts until now.
+        self._begun: dict[int, Json] = {}
+        self._texts: dict[int, str] = {}
         self._numbers: dict[int, int | None] = {}
         self._stop: str | None = None
         self._usage: Json = {}
@@ -166,6 +169,10 @@ class ResponsesReply(Reply):
             mine = item is not None and item.get("type") in _CALLS and item.get("name") in self.own
             self._numbers[index] = None if mine else self._shown
             self._shown += not mine
+            if item is not None and item.get("type") == "message":
+                self._begun[index] = item
+        if kind == "response.output_text.delta":
+            self._texts[index] = self._texts.get(index, "") + str(data.get("delta") or "")
         if kind == "response.output_item.done" and item is not None:
             self._items[index] = item
         number = self._numbers.get(index, index)
@@ -184,6 +191,10 @@ class ResponsesReply(Reply):
         return {**data, "response": self.merged(response)} if self.rounds or own else data
 
     def round_of_events(self) -> Round:
+        for index in self._begun.keys() - self._items.keys():
+            if text := self._texts.get(index):
+                content: list[Json] = [{"type": "output_text", "text": text, "annotations": []}]
+                self._items[index] = {**self._begun[index], "status": "incomplete", "content": content}
         return self._round([item for _, item in sorted(self._items.items())], self._stop, self._usage)
 
     # -- whole answers ------------------------------------------------------------------------------------------------------

@@ -66,6 +66,8 @@ class Reply(ABC):
         self._broken = False
         #: Whether it is too large to be held: the rest passes as it comes, and the answer is not recorded.
         self.overrun = False
+        #: Whether the end of the stream has come, behind which clients read nothing.
+        self.has_ended = False
         self._pieces: list[bytes] = []
         self._size = 0
 
@@ -96,7 +98,7 @@ class Reply(ABC):
     def continue_round(self) -> None:
         """Another round follows: the end of this one is not for the client."""
         self._held.clear()
-        self._holding = False
+        self._holding = self.has_ended = False
         self._drop()
         self.next_round()
 
@@ -148,6 +150,7 @@ class Reply(ABC):
         self._broken = self._broken or (data is None and event.data not in {"", _DONE})
         changed = None if data is None else self.take(event, data)
         out = event.raw if changed is None else changed
+        self.has_ended = self.has_ended or event.data == _DONE
         if event.data == _DONE or event.name in _LAST:
             # Hold the end back until the answer is in the log, so that a client that saw the end finds it there.
             self.hold()

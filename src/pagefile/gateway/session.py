@@ -310,6 +310,11 @@ class Call:
         turn = await chat.extend(turn, said) if said else turn
         return await chat.complete(turn) if final else turn
 
+    def leave(self) -> None:
+        """The request is over, however it ended."""
+        if self.place is not None:
+            self.gateway.conversations.leave(self.place)
+
     async def give_up(self, *, kept: bool) -> None:
         """The answer will not come: the client left, or the provider broke off or refused.
 
