@@ -74,3 +74,22 @@ def test_a_project_with_the_server_already_is_told_so_and_left_alone(tmp_path):
     assert 0 != done.code
     assert "pagefile" in done.err
     assert before == state(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("agent", "name", "text"),
+    [
+        ("claude", ".mcp.json", '{"mcpServers": {"pagefile": {"command": "mine"}}}'),
+        ("claude", ".claude/settings.local.json", '{"hooks": null}'),
+        ("opencode", "opencode.json", '{"mcp": {"pagefile": {"type": "local", "command": ["mine"]}}}'),
+        ("opencode", ".opencode/plugin/pagefile.js", "export const mine = 1\n"),
+    ],
+    ids=str,
+)
+def test_what_somebody_else_wrote_stays(tmp_path, agent, name, text):
+    """Whether `wrap` refuses to overwrite it or goes on beside it, `unwrap` leaves it as it was."""
+    written(tmp_path, {name: text})
+    before = state(tmp_path)
+    for command in ("wrap", "unwrap"):
+        pagefile(command, agent, "--project", str(tmp_path), "--yes")
+    assert before == state(tmp_path)

@@ -32,6 +32,8 @@ _HOOK = str(Path(hook.__file__).resolve())
 _SCRIPT = str(Path(*Path(_HOOK).parts[-3:]))
 #: What an agent waits for a hook at most, in seconds; ours ends long before.
 _TIMEOUT_S = 5
+#: The header that says which project's memory it is.
+_PROJECT = "X-Pagefile-Project"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +123,15 @@ def hook_command(url: str, agent: AgentName, project: Path, deadline: Sequence[s
 
 def _mcp_server(project: Path, url: str, *, key: str) -> dict[str, Any]:
     """The MCP server of the service. `key` is how the agent's settings name an environment variable: no file holds the key itself."""
-    headers = {"X-Pagefile-Project": project_user(project), "X-Pagefile-Key": key}
+    headers = {_PROJECT: project_user(project), "X-Pagefile-Key": key}
     return {"url": f"{url.rstrip('/')}/mcp", "headers": headers}
+
+
+def _without_server(settings: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """The settings without the server of `wrap`; one of this name that somebody else put there stays."""
+    held = as_object((as_object(settings.get(place)) or {}).get(SERVER)) or {}
+    is_ours = _PROJECT in (as_object(held.get("headers")) or {})
+    return without_entry(settings, (place, SERVER)) if is_ours else dict(settings)
 
 
 # -- Claude Code ------------------------------------------------------------------------------------------------------
@@ -167,7 +176,7 @@ def _claude_taken_back(agent: CodingAgent, project: Path) -> list[Change]:
 
     return [
         json_change(project / ".claude" / "settings.local.json", settings),
-        json_change(project / ".mcp.json", lambda found: without_entry(found, ("mcpServers", SERVER))),
+        json_change(project / ".mcp.json", lambda found: _without_server(found, "mcpServers")),
     ]
 
 
@@ -220,10 +229,10 @@ _OPENCODE_DEADLINE_S = 0.25
 def _opencode_changes(agent: CodingAgent, project: Path, url: str, deadline: Sequence[str]) -> list[Change]:
     deadline_s = float(deadline[0]) if deadline else _OPENCODE_DEADLINE_S
     settings = {"url": url.rstrip("/"), "project": str(project), "deadline_ms": round(deadline_s * 1000)}
-    template = files("pagefile.agents").joinpath("opencode_plugin.js").read_text(encoding="utf-8")
+    template = _opencode_template()
     plugin = template.replace("{/* settings */}", json.dumps(settings, ensure_ascii=False))
     own, shared = text_change(_opencode_plugin(project), plugin), project / "opencode.json"
-    if own.before is not None and own.before.partition("\n")[0] != plugin.partition("\n")[0]:
+    if own.before is not None and not _is_our_plugin(own.before):
         refused(own.path, "plug-in")
     server = {"type": "remote", **_mcp_server(project, url, key="{env:PAGEFILE_KEY}")}
     return [
@@ -236,10 +245,20 @@ def _opencode_plugin(project: Path) -> Path:
     return project / ".opencode" / "plugin" / "pagefile.js"
 
 
+def _opencode_template() -> str:
+    return files("pagefile.agents").joinpath("opencode_plugin.js").read_text(encoding="utf-8")
+
+
+def _is_our_plugin(text: str) -> bool:
+    """Whether a plug-in begins as ours does."""
+    return text.partition("\n")[0] == _opencode_template().partition("\n")[0]
+
+
 def _opencode_taken_back(agent: CodingAgent, project: Path) -> list[Change]:
+    own = text_change(_opencode_plugin(project), None)
     return [
-        text_change(_opencode_plugin(project), None),
-        json_change(project / "opencode.json", lambda found: without_entry(found, ("mcp", SERVER))),
+        own if _is_our_plugin(own.before or "") else text_change(own.path, own.before),
+        json_change(project / "opencode.json", lambda found: _without_server(found, "mcp")),
     ]
 
 

@@ -195,10 +195,10 @@ def _says_the_same(path: Path, one: str, other: str | None) -> bool:
 
 
 def _filled(value: Any) -> Any:
-    """The value without objects and lists that hold nothing."""
+    """The value without what holds nothing: objects, lists and nulls."""
     if (fields := as_object(value)) is not None:
         held = {name: _filled(one) for name, one in fields.items()}
-        return {name: one for name, one in held.items() if one not in ({}, [])}
+        return {name: one for name, one in held.items() if one not in ({}, [], None)}
     return value
 
 
