@@ -10,9 +10,9 @@ import httpx
 import pytest
 
 from pagefile import Settings
-from pagefile.service import connections, request_guard
+from pagefile.service import connections, large_bodies, request_guard
 from pagefile.service.connections import BoundedProtocol
-from pagefile.settings import EmbedderSettings
+from pagefile.settings import EmbedderSettings, ServiceSettings
 
 from .http_server import listening_async
 from .http_serving import serving
@@ -85,6 +85,113 @@ async def test_a_body_that_does_not_end_is_refused(monkeypatch):
     async with serving(PLAIN) as client:
         answer = await client.post("/v1/turns", content=slow(), headers={"Content-Type": "application/json"})
     assert (408, "body-too-slow") == (answer.status_code, answer.json()["code"])
+
+
+CHUNKED = b"POST /v1/turns HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def status_of(url, content):
+    """What a request that never ends is answered with, as soon as the service has seen enough of it."""
+    with begun(url, content) as connection:
+        return connection.recv(100).split()[1]
+
+
+async def test_a_body_in_pieces_of_a_byte_is_refused(url):
+    """Reading each costs thousands of times as much as sending it."""
+    crumbs = CHUNKED + b"1\r\n \r\n" * 5_000
+    assert b"400" == await anyio.to_thread.run_sync(lambda: status_of(url, crumbs))
+
+
+async def test_a_body_in_small_pieces_is_read(url):
+    async def lines():
+        yield b'{"conversation_id": "c", "user": "x", "assistant": ["'
+        for _ in range(5_000):
+            yield b"a sentence of some forty characters, about"
+        yield b'"]}'
+
+    async with httpx.AsyncClient(base_url=url, headers={"Content-Type": "application/json"}) as client:
+        assert (await client.post("/v1/turns", content=lines())).status_code == 422
+
+
+async def test_a_header_without_end_is_refused(url):
+    """It is not kept until its time is over."""
+    assert b"400" == await anyio.to_thread.run_sync(lambda: status_of(url, HALF + b"x" * 200_000))
+
+
+LARGE = b'{"conversation_id": "c", "user": "' + b"x" * 3_000_000 + b'"}'
+
+
+class Gate:
+    """A body of which the last byte is sent when the test says so."""
+
+    def __init__(self):
+        self.begun, self.open = anyio.Event(), anyio.Event()
+
+    async def body(self):
+        yield LARGE[:-1]
+        self.begun.set()
+        await self.open.wait()
+        yield LARGE[-1:]
+
+
+@pytest.mark.parametrize("declared", [True, False], ids=["length", "chunked"])
+async def test_a_caller_has_one_large_body_in_progress(monkeypatch, declared):
+    """The next one waits for it and is refused if that takes too long; small ones are answered meanwhile."""
+    monkeypatch.setattr(large_bodies, "WAIT_S", 0.3)
+    plain = Settings(
+        url="memory://",
+        embedder=EmbedderSettings(name="none"),
+        service=ServiceSettings(max_body_bytes=4_000_000),
+    )
+    json_body = {"Content-Type": "application/json"}
+    gate, answers = Gate(), []
+    async with serving(plain) as client, anyio.create_task_group() as tasks:
+
+        async def first():
+            length = {"Content-Length": str(len(LARGE))} if declared else {}
+            answers.append(await client.post("/v1/turns", content=gate.body(), headers=json_body | length))
+
+        tasks.start_soon(first)
+        await gate.begun.wait()
+        second = await client.post("/v1/turns", content=LARGE, headers=json_body)
+        assert (429, "too-many-requests") == (second.status_code, second.json()["code"])
+        small = await client.post("/v1/turns", json={"conversation_id": "d", "user": "x", "assistant": "y"})
+        assert small.status_code == 201
+        gate.open.set()
+    assert answers[0].status_code == 422
+    assert "assistant" in answers[0].text or "chars" in answers[0].text
+
+
+async def test_large_bodies_of_a_caller_come_one_after_the_other():
+    plain = Settings(
+        url="memory://",
+        embedder=EmbedderSettings(name="none"),
+        service=ServiceSettings(max_body_bytes=4_000_000),
+    )
+    statuses = []
+    async with serving(plain) as client, anyio.create_task_group() as tasks:
+
+        async def one():
+            answer = await client.post(
+                "/v1/turns", content=LARGE, headers={"Content-Type": "application/json"}
+            )
+            statuses.append(answer.status_code)
+
+        for _ in range(4):
+            tasks.start_soon(one)
+    assert [429] * 4 != statuses
+    assert {422} == set(statuses)
+
+
+async def test_a_large_form_is_not_read():
+    """Its escapes are read in Python: 30 MB of them took five seconds, in which nobody was answered."""
+    async with serving(PLAIN) as client:
+        answer = await client.post(
+            "/inspector/erase",
+            content=b"a=" + b"%41" * 400_000,
+            headers={"Content-Type": "application/x-www-form-urlencoded"},
+        )
+    assert (413, "body-too-large") == (answer.status_code, answer.json()["code"])
 
 
 MANY = {

@@ -41,6 +41,7 @@ from pagefile.service.background import BackgroundWorker
 from pagefile.service.chat_hooks import ChatHooks
 from pagefile.service.idempotency import IdempotencyMiddleware
 from pagefile.service.inspector_auth import InspectorAuth
+from pagefile.service.large_bodies import LargeBodies
 from pagefile.service.problems import http_error, pagefile_error, validation_error
 from pagefile.service.request_guard import ErrorMiddleware, RequestGuard
 from pagefile.service.streams import open_streams
@@ -150,6 +151,7 @@ def create_app(
             *exposure.across_origins(service),
             Middleware(AuthMiddleware, service=service),
             *([] if log is None else [Middleware(AuditMiddleware, log=log)]),
+            Middleware(LargeBodies, service=service),
             Middleware(IdempotencyMiddleware),
         ],
         exception_handlers={

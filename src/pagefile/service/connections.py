@@ -1,18 +1,16 @@
-"""Connections that cannot keep others out: a header must arrive in time, and there are never more than the process has files for.
+"""Connections that cannot keep others out: a header must arrive in time, a body in pieces of some size, and there are never more than
+the process has files for.
 
-Without this, a thousand connections that send half a header take every file descriptor, for as long as they like.
+Without this, a thousand connections that send half a header take every file descriptor, for as long as they like, and a body in pieces
+of one byte holds everybody up for a quarter of a second with each read.
 """
 
 import asyncio
 import sys
-from typing import TYPE_CHECKING
+from typing import Any
 
-from uvicorn.protocols.http.auto import AutoHTTPProtocol
-
-if TYPE_CHECKING:
-    from uvicorn.protocols.http.h11_impl import H11Protocol as _Protocol
-else:
-    _Protocol = AutoHTTPProtocol
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 if sys.platform == "win32":
     resource = None
@@ -21,18 +19,45 @@ else:
 
 #: How long a client may take for the header of a request.
 HEADER_TIMEOUT_S = 10.0
+#: How large it may be, with the line of the request.
+MAX_HEADER_BYTES = 65_536
 #: Of the files that the process may open, the rest being for the database and for outgoing connections.
 _SHARE = 0.6
 #: Where the system does not say how many files there may be.
 _MOST = 1000
+#: So many pieces of a body may be as small as they like; more of them are this large on average. Each costs some microseconds.
+_FREE_PIECES, _LEAST_PIECE_BYTES = 4_000, 32
 
 
-class BoundedProtocol(_Protocol):
-    """uvicorn's HTTP, with a timeout for headers and a bound on connections."""
+class _Pieces(h11.Connection):
+    """HTTP/1.1 without bodies in crumbs."""
+
+    _pieces = _bytes = 0
+
+    def next_event(self) -> Any:
+        event = super().next_event()
+        if isinstance(event, h11.Data):
+            self._pieces, self._bytes = self._pieces + 1, self._bytes + len(event.data)
+            if self._pieces > _FREE_PIECES and self._bytes < self._pieces * _LEAST_PIECE_BYTES:
+                raise h11.RemoteProtocolError("the body comes in pieces of a few bytes")
+        elif isinstance(event, h11.Request):
+            self._pieces = self._bytes = 0
+        return event
+
+
+class BoundedProtocol(H11Protocol):
+    """uvicorn's HTTP, with a timeout for headers and bounds on connections and on the pieces of a body.
+
+    Always that of h11, which bounds the size of a header: with httptools, where it is installed, a header may be endless.
+    """
 
     #: Connections whose header is incomplete, longest waiting first.
     _waiting: "dict[BoundedProtocol, None]" = {}  # noqa: RUF012 - of the process, on purpose
     _timer: asyncio.TimerHandle | None = None
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.conn = _Pieces(h11.SERVER, max_incomplete_event_size=MAX_HEADER_BYTES)
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)

@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, quote
 
 from fastapi import Request, Response
 from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
 from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -33,6 +34,9 @@ POLICY = (
 )
 #: Pages that use the script may run that one file, and it may call this service.
 SCRIPT_POLICY = f"{POLICY}; script-src 'self'; connect-src 'self'"
+
+#: A larger one would hold everybody up while its escapes are read, in Python.
+MAX_FORM_BYTES = 1_000_000
 
 _YEAR_S = 365 * 24 * 3600
 #: Characters a cookie cannot hold; none of our keys and tokens contains any.
@@ -155,8 +159,11 @@ def _cookie(request: Request, name: str, value: str, age_s: int | None = None) -
 
 async def form_of(request: Request) -> dict[str, str]:
     """The fields of a form with a valid token; its origin was checked earlier, by `RequestGuard`."""
+    body = await request.body()
+    if len(body) > MAX_FORM_BYTES:
+        raise HTTPException(413, f"A form has at most {MAX_FORM_BYTES:,} bytes: use the API for more.")
     try:
-        text = (await request.body()).decode()
+        text = body.decode()
         fields = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=200, errors="strict"))
     except ValueError as error:
         raise InvalidArgumentError("The form cannot be read: reload the page and send it again.") from error

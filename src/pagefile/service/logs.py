@@ -6,8 +6,11 @@ Neither contains user content: messages name routes, source locations and kinds 
 import json
 import logging
 import sys
+from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime
 from textwrap import indent
+from time import monotonic
 from typing import Any
 
 from pagefile.settings import ServiceSettings
@@ -44,6 +47,26 @@ class TextLines(logging.Formatter):
         return indent(visible(super().formatException(ei), lines=True), "  ")
 
 
+class Seldom(logging.Filter):
+    """Lets a message pass so many times a minute: whoever causes it must not fill the disk with it."""
+
+    def __init__(self, most: int = 10, *, now: Callable[[], float] = monotonic) -> None:
+        super().__init__()
+        self._most, self._now = most, now
+        self._minute, self._seen = 0, Counter[str]()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        minute = int(self._now() / 60)
+        if minute != self._minute:
+            self._minute = minute
+            self._seen.clear()
+        message = str(record.msg)
+        self._seen[message] += 1
+        if self._seen[message] == self._most:
+            record.msg = f"{message} (more of these are left out for the rest of the minute)"
+        return self._seen[message] <= self._most
+
+
 def write_logs(service: ServiceSettings) -> None:
     """Configure this process's logging from the settings. Only for a process that runs nothing but the service."""
     if service.logs == "none":
@@ -54,3 +77,6 @@ def write_logs(service: ServiceSettings) -> None:
     logger.handlers = [handler]
     logger.setLevel(logging.INFO)
     logger.propagate = False
+    # What the server says of a broken request, or of a connection that it cannot accept, is said as often as clients like.
+    for name in ("uvicorn.error", "asyncio"):
+        logging.getLogger(name).addFilter(Seldom())

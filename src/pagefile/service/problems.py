@@ -194,7 +194,9 @@ async def pagefile_error(_request: Request, error: PagefileError) -> Response:
 
 
 async def http_error(request: Request, error: HTTPException) -> Response:
-    """An error of the framework: unknown route, wrong method, unreadable body."""
+    """An error of the framework: unknown route, wrong method, unreadable body. Or one of ours that it raised while a body was read."""
+    if isinstance(error.__cause__, PagefileError):
+        return refused(error.__cause__)
     if error.status_code == HTTPStatus.BAD_REQUEST and error.__cause__ is not None:
         return answered(_unreadable(error.__cause__))
     code = _CODE_OF_STATUS.get(error.status_code)

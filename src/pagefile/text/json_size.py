@@ -1,13 +1,14 @@
 """How many values a JSON text has, found without reading it: a list of millions of numbers becomes gigabytes of objects."""
 
 import re
-from itertools import islice
 
 #: A reader that makes objects of this many values takes some tens of milliseconds.
 MAX_VALUES = 50_000
-#: A whole string, or what comes before a value. Possessive: no position is looked at twice.
-_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[,\[{:]', re.DOTALL)
 _BEFORE_VALUES = (b",", b"[", b"{", b":")
+_TOKEN = re.compile(rb'[",\[{:]')
+#: A part of a string, so that other threads get their turn. Possessive: no position is looked at twice.
+_INSIDE = re.compile(rb'(?:[^"\\]++|\\.){0,20000}+', re.DOTALL)
+_QUOTE = ord('"')
 
 
 def has_many_values(text: bytes, limit: int = MAX_VALUES) -> bool:
@@ -15,5 +16,21 @@ def has_many_values(text: bytes, limit: int = MAX_VALUES) -> bool:
     if len(text) <= limit or sum(map(text.count, _BEFORE_VALUES)) <= limit:
         return False
     # Text has commas, too: only those between values count.
-    tokens = (match for match in _TOKEN.finditer(text) if text[match.start()] != 0x22)
-    return next(islice(tokens, limit, None), None) is not None
+    values = strings = place = 0
+    while values <= limit and (token := _TOKEN.search(text, place)) is not None:
+        place = token.end()
+        if text[token.start()] != _QUOTE:
+            values += 1
+            continue
+        place, strings = _after_string(text, place), strings + 1
+        if strings > values + 1:
+            # Two strings without anything between them: no JSON, and the reader will say so at once.
+            return False
+    return values > limit
+
+
+def _after_string(text: bytes, place: int) -> int:
+    """Where a string ends that begins before this place."""
+    while (found := _INSIDE.match(text, place)) is not None and found.end() > place:
+        place = found.end()
+    return place + 1
