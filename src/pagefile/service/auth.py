@@ -6,6 +6,7 @@ the key, another's is refused. Where the schema requires a user, `KeyedRoute` fi
 where none is required, everything is open, as suits a single-user machine.
 """
 
+import json
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -32,14 +33,12 @@ from pagefile.service.problems import refused
 from pagefile.service.vendor_paths import FACES, may_have_foreign_keys
 from pagefile.settings import ServiceSettings
 from pagefile.stores.key_secrets import is_key, presented
-from pagefile.text.json_size import MAX_VALUES, has_many_values
+from pagefile.text.json_size import MAX_VALUES, THREAD_FROM_BYTES, has_many_values
 from pagefile.tiers.base import off_loop
 from pagefile.tiers.fair_pool import working_for
 
 logger = logging.getLogger("pagefile.service")
 
-#: A larger body is looked through in a thread.
-_THREAD_FROM_BYTES = 200_000
 #: How stale a key's last-used time may be; saves a write per request.
 LAST_USED_EVERY = timedelta(hours=1)
 #: Holds our key where a provider's occupies the usual headers.
@@ -245,13 +244,17 @@ class _BoundedRequest(Request):
 
     async def json(self) -> Any:
         body = await self.body()
-        if await off_loop(partial(has_many_values, body), len(body), _THREAD_FROM_BYTES):
-            raise HTTPException(
-                413,
-                f"The body has more than {MAX_VALUES:,} JSON values: split it into several requests, "
-                "and send the result of a tool as one string of JSON.",
-            )
-        return await super().json()
+        return await off_loop(partial(_read, body), len(body), THREAD_FROM_BYTES)
+
+
+def _read(body: bytes) -> Any:
+    if has_many_values(body):
+        raise HTTPException(
+            413,
+            f"The body has more than {MAX_VALUES:,} JSON values: split it into several requests, "
+            "and send the result of a tool as one string of JSON.",
+        )
+    return json.loads(body)
 
 
 class _UsersRequest(_BoundedRequest):

@@ -1,6 +1,7 @@
 """The routes of other vendors' memory APIs: a request is read, its handler called, and a failure told in the vendor's shape."""
 
 import json
+from functools import partial
 from typing import Any, cast
 
 from starlette.requests import Request
@@ -17,7 +18,8 @@ from pagefile.errors import InvalidArgumentError, PagefileError
 from pagefile.records import DEFAULT_TENANT, Scope
 from pagefile.service.auth import about, open_memory, principal_of
 from pagefile.service.problems import problem_of
-from pagefile.text.json_size import MAX_VALUES, has_many_values
+from pagefile.text.json_size import MAX_VALUES, THREAD_FROM_BYTES, has_many_values
+from pagefile.tiers.base import off_loop
 
 _APIS: tuple[type[Api], ...] = (Mem0, AgentMemory, MemoryStores)
 
@@ -52,7 +54,7 @@ class _Face:
         principal, raw = principal_of(request), await request.body()
         query = request.query_params
         tenant = DEFAULT_TENANT if principal.tenant is None else principal.tenant
-        body = _read(raw) if raw else None
+        body = await off_loop(partial(_read, raw), len(raw), THREAD_FROM_BYTES) if raw else None
         named: object = cast("dict[str, object]", body).get("user_id") if isinstance(body, dict) else None
         named = principal.user or named or query.get("user_id")
         about(request.scope, Scope(tenant, named if isinstance(named, str) and named else None))

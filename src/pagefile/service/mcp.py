@@ -20,11 +20,8 @@ from pagefile.service.auth import about, narrowed, open_memory, principal_of
 from pagefile.service.problems import refused
 from pagefile.service.request_guard import MCP
 from pagefile.settings import Settings
-from pagefile.text.json_size import MAX_VALUES, has_many_values
+from pagefile.text.json_size import MAX_VALUES, THREAD_FROM_BYTES, has_many_values
 from pagefile.tiers.base import off_loop
-
-#: A larger message is looked through in a thread.
-_THREAD_FROM_BYTES = 200_000
 
 
 class McpSessions:
@@ -92,7 +89,7 @@ class _Endpoint:
 async def _bounded(request: Request) -> Receive:
     """The request's body once more, unless the transport, which reads it on the event loop, would take long for it."""
     body = await request.body()
-    if await off_loop(partial(has_many_values, body), len(body), _THREAD_FROM_BYTES):
+    if await off_loop(partial(has_many_values, body), len(body), THREAD_FROM_BYTES):
         raise InvalidArgumentError(
             f"The message has more than {MAX_VALUES:,} JSON values: split it, or send one string."
         )

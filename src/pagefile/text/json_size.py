@@ -4,6 +4,8 @@ import re
 
 #: A reader that makes objects of this many values takes some tens of milliseconds.
 MAX_VALUES = 50_000
+#: A larger text is looked through, and read, in a thread.
+THREAD_FROM_BYTES = 200_000
 _BEFORE_VALUES = (b",", b"[", b"{", b":")
 _TOKEN = re.compile(rb'[",\[{:]')
 #: A part of a string, so that other threads get their turn. Possessive: no position is looked at twice.
