@@ -23,6 +23,7 @@ from pagefile.records import JsonObject, Scope, Step, Turn, checked_id, plain_la
 from pagefile.shapes.call_order import answer, answered_steps, calls_of, prepared, question
 from pagefile.shapes.parser import Parsed, listed, parsed
 from pagefile.shapes.renderer import given_back
+from pagefile.shapes.skeleton import as_list, as_object
 from pagefile.stores import rules
 from pagefile.tiers.base import off_loop
 from pagefile.tiers.workspace import Workspaces
@@ -37,6 +38,9 @@ R = TypeVar("R")
 _THREAD_FROM_CHARS = 50_000
 #: Turns read at a time when looking for one by its id.
 _NEWEST, _SLICE = 20, 500
+
+#: Roles of messages whose whole content is a tool's result.
+_TELLING_RESULTS = frozenset({"tool", "function"})
 
 #: After this many erasures during one write, the write is retried once more and then fails.
 _ERASURES_MET = 3
@@ -224,7 +228,10 @@ class Desk:
     def _parsed(self, messages: Iterable[object], turn_id: str, turn: Turn | None = None) -> Parsed:
         steps, before = ((), ()) if turn is None else (turn.steps, turn.messages)
         made_id = partial(arguments.made_call_id, turn_id)
-        count = self.engine.counter.count
+        count, most = self.engine.counter.count, self.engine.settings.max_message_chars
+        for place, message in enumerate(messages := listed(messages)):
+            # Before anything is made of it: to write and read a text of 30 MB holds everybody up.
+            _refuse_beyond(most, place, _said_chars(message))
         found = parsed(messages, steps=steps, before=before, made_id=made_id, count=count)
         # An existing turn may get an empty answer, such as an Anthropic refusal.
         if turn is None and not any(
@@ -233,14 +240,8 @@ class Desk:
             for part in message.parts
         ):
             raise InvalidArgumentError("messages must contain at least one message that is not empty.")
-        most = self.engine.settings.max_message_chars
         for place, message in enumerate(found.messages):
-            chars = len(json.dumps(message_json(message), ensure_ascii=False))
-            if chars > most:
-                raise InvalidArgumentError(
-                    f"messages[{place}] has {chars:,} characters without its tool results and files, at most {most:,} are allowed: "
-                    "give large material as a tool result or a file, split it, or raise the setting max_message_chars."
-                )
+            _refuse_beyond(most, place, len(json.dumps(message_json(message), ensure_ascii=False)))
         for step in (*found.steps, *found.results.values()):
             arguments.check_result(step.tool, step.result, self.engine.settings.max_result_chars)
         return found
@@ -370,6 +371,24 @@ class Desk:
                 # Its name is user content, and the log does not tell whose it is: `pagefile verify` does.
                 logger.warning("media is only named, because its bytes are gone: %s %s", kind, blob)
         return found
+
+
+def _refuse_beyond(most: int, place: int, chars: int) -> None:
+    if chars > most:
+        raise InvalidArgumentError(
+            f"messages[{place}] has {chars:,} characters without its tool results and files, at most {most:,} are allowed: "
+            "give large material as a tool result or a file, split it, or raise the setting max_message_chars."
+        )
+
+
+def _said_chars(message: object) -> int:
+    """About how long a message is as it was given: its texts, but for those of a tool."""
+    given = as_object(message) or {}
+    content = None if given.get("role") in _TELLING_RESULTS else given.get("content")
+    if isinstance(content, str):
+        return len(content)
+    texts = ((as_object(block) or {}).get("text") for block in as_list(content) or ())
+    return sum(len(text) for text in texts if isinstance(text, str))
 
 
 async def behind_erasures(write: Callable[[], Awaitable[R]]) -> R:

@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 import anyio
 
 from pagefile.content import Message, Reasoning, Shape, Text, ToolCall, ToolResult
-from pagefile.edge.recorder import Called, Happened, Returned, Said, Thought, as_json, unwritten
+from pagefile.edge.recorder import Called, Happened, Returned, Said, Thought, unwritten
 from pagefile.engine import Conversation, Memory
 from pagefile.errors import ConflictError, InvalidArgumentError, NotFoundError
 from pagefile.gateway.exchanges import (
@@ -34,7 +34,7 @@ from pagefile.gateway.sse import dumped
 from pagefile.lru import Lru
 from pagefile.ports import ConversationQuery
 from pagefile.records import Scope, Step, Turn
-from pagefile.shapes.parser import parsed
+from pagefile.shapes.parser import cleaned, parsed
 from pagefile.tiers.page_in import LOADING_TOOLS
 
 logger = logging.getLogger("pagefile")
@@ -349,7 +349,7 @@ def _first_calls(exchange: Exchange, shape: Shape) -> set[str]:
 
 
 def _given(messages: Iterable[Json]) -> list[Json]:
-    return [as_json(unmarked(message)) for message in messages]
+    return [cleaned(unmarked(message)) for message in messages]
 
 
 def _news(turn: Turn, asked: Sequence[Json], rest: Sequence[Json], shape: Shape) -> list[Json]:

@@ -41,6 +41,8 @@ from pagefile.service.vendor_paths import is_vendors
 from pagefile.settings import GatewaySettings, Settings
 from pagefile.shapes.skeleton import as_object
 from pagefile.stores.key_secrets import is_key
+from pagefile.text.json_size import THREAD_FROM_BYTES
+from pagefile.tiers.base import off_loop
 
 logger = logging.getLogger("pagefile.service")
 
@@ -198,7 +200,7 @@ class _Carried:
 
     async def answer(self, send: Send) -> None:
         raw = await self.request.body()
-        call = self._call(raw)
+        call = await self._call(raw)
         if self.target.key and principal_of(self.request).tenant is not None:
             await self._refuse_others(call)
         if call is not None and principal_of(self.request).user is not None:
@@ -234,12 +236,14 @@ class _Carried:
         if refused is not None:
             raise refused
 
-    def _call(self, raw: bytes) -> Call | None:
+    async def _call(self, raw: bytes) -> Call | None:
         """What memory has to do with the request; None if it only passes."""
         request = self.request
         adapter = ADAPTERS.get(request.scope["path"].removeprefix("/v1"))
-        body = request_object(raw) if adapter is not None and request.method == "POST" else None
-        if adapter is None or body is None:
+        if adapter is None or request.method != "POST":
+            return None
+        body = await off_loop(partial(request_object, raw), len(raw), THREAD_FROM_BYTES)
+        if body is None:
             return None
         principal = principal_of(request)
         settings = self.upstream.settings
