@@ -8,7 +8,7 @@ import math
 import threading
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
@@ -165,17 +165,29 @@ class WordIndex(SlotIndex[K]):
             return self._postings.numbers(words)
         return [len(slots) for slots, _ in self._living(words)]
 
-    def share(self, key: K, asked: Mapping[str, float], *others: K) -> float:
-        """The share (0 to 1) of the terms' weight, by query weight and rarity, that a document contains, or others with it."""
+    def share(
+        self,
+        key: K,
+        asked: Mapping[str, float],
+        *others: K,
+        instead: Mapping[str, Collection[str]] | None = None,
+    ) -> float:
+        """The share (0 to 1) of the terms' weight, by query weight and rarity, that a document contains, or others with it.
+
+        A term is contained as well if one of those is that may be there `instead` of it.
+        """
+        ways = [(word, way) for word in asked for way in (word, *(instead or {}).get(word, ()))]
+        often, there = Counter[str](), set[str]()
         with self._lock:
             slots = [slot for one in (key, *others) if (slot := self._slot_of.get(one)) is not None]
-            number, holders = len(self._slot_of), self._holders([*asked])
-            weights = {
-                word: asked[word] * rarity(number, held) for word, held in zip(asked, holders, strict=True)
-            }
-            has = self._postings.has
-            held = sum(weight for word, weight in weights.items() if any(has(word, slot) for slot in slots))
-            return held / (sum(weights.values()) or 1.0)
+            number, has = len(self._slot_of), self._postings.has
+            for (word, way), holders in zip(ways, self._holders([way for _, way in ways]), strict=True):
+                often[word] = max(often[word], holders)
+                if word not in there and any(has(way, slot) for slot in slots):
+                    there.add(word)
+        weights = {word: much * rarity(number, often[word]) for word, much in asked.items()}
+        held = sum(weight for word, weight in weights.items() if word in there)
+        return held / (sum(weights.values()) or 1.0)
 
     def _living(self, words: Sequence[str]) -> list[Holders]:
         """The holders of each word, without removed documents."""

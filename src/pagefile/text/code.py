@@ -26,6 +26,8 @@ _CODE_BEFORE = re.compile(
 _DULL = re.compile(_TABLE["comment"]["dull"])
 _SECTION, _PAIR, _OTHER = (re.compile(_TABLE["settings"][name]) for name in ("section", "pair", "other"))
 _FENCED = re.compile(r"^ {0,3}```.*?(?:^ {0,3}```|\Z)", re.MULTILINE | re.DOTALL)
+#: TypeScript is JavaScript with this share of lines that declare types.
+_TYPED = 0.06
 #: Lines that end like code, or begin like it.
 _LIKE_CODE = re.compile(
     r".*(?:[;{}\[(),:\]\\]|=>|->|\"\"\"|'''|&&|\|\|)[ \t]*$|[ \t]*(?:[)}\]@#<]|//|/\*|\*|--|\w+\()|.*[\w\])\"'] ?[:+*|-]?=[ =]?\S|\t|[ \t]*\w+: (?:int|str|bool|float)\b"
@@ -110,6 +112,8 @@ def code_language(text: str) -> str:
         return ""
     shares = {name: _share(lines, pattern) for name, pattern in _marks().items()}
     best = max(shares, key=lambda name: shares[name])
+    if best == "JavaScript" and shares["TypeScript"] >= _TYPED:
+        best = "TypeScript"
     # The less a text reads like prose, the fewer lines need to say which language it is.
     enough = (
         0.03
@@ -165,7 +169,8 @@ def definitions(text: str, language: str) -> list[Definition]:
     for match, end in zip(found, ends, strict=False):
         *what, name = (group.strip() for group in match.groups() if group is not None)
         one = Definition(what[0] if what else "", name.strip('`"'), _indent(match[0]))
-        if one.name.startswith("__"):
+        # An indented constant is a local variable of a function.
+        if one.name.startswith("__") or (one.what == "const" and one.indent):
             continue
         sizes[one] = sizes.get(one, 0) + end - match.start()
         if outer is None or one.indent <= outer.indent:

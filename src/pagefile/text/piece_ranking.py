@@ -2,11 +2,13 @@
 
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import chain
 
 from pagefile.text.bm25 import bm25
+from pagefile.text.glossary import counterparts
 from pagefile.text.reading import Frame, Piece, pieces
 from pagefile.text.splitting import Passage, split
 from pagefile.text.words import ASKING_TERMS, terms
@@ -42,9 +44,11 @@ class RankedPage:
 
     def __init__(self, text: str, query: str) -> None:
         asked = _words(query)
-        self._asked = Counter(term for term in asked if term not in ASKING_TERMS) or Counter(asked)
-        self.pieces = list(_pieces(text, list(self._asked)))
+        wanted = Counter(term for term in asked if term not in ASKING_TERMS) or Counter(asked)
+        called = counterparts(wanted)
+        self.pieces = list(_pieces(text, [*wanted, *chain.from_iterable(called.values())]))
         self._words = [_words(piece.text) for piece in self.pieces]
+        self._asked = _as_written(wanted, called, set(chain.from_iterable(self._words)))
         self._found = 0.0
         self._scores = self._scored()
 
@@ -129,6 +133,18 @@ class RankedPage:
             for at in telling:
                 worth[at] += 1.0
         return worth
+
+
+def _as_written(
+    wanted: Mapping[str, int], called: Mapping[str, frozenset[str]], held: AbstractSet[str]
+) -> dict[str, float]:
+    """The terms of a question with their weights; what a page has only in the other language, as the page says it."""
+    asked: defaultdict[str, float] = defaultdict(float)
+    for term, times in wanted.items():
+        others = [] if term in held else sorted(held & called.get(term, frozenset()))
+        for one in others or [term]:
+            asked[one] = max(asked[one], times / max(1, len(others)) ** 0.5)
+    return asked
 
 
 def standing_out(text: str, most: int) -> list[str]:

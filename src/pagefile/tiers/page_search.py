@@ -9,7 +9,7 @@ long query to the letter: who quotes a result wants that result.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -24,6 +24,7 @@ from pagefile.lru import Lru
 from pagefile.ports import Embedder, PageIndex, PageKeeper, PageStore, PageTerms, Vector
 from pagefile.records import Page, PageHit, Scope
 from pagefile.text.bm25 import WordIndex, rarity
+from pagefile.text.glossary import counterparts
 from pagefile.text.piece_ranking import standing_out
 from pagefile.text.reading.json_tree import START as JSON_START
 from pagefile.text.reading.json_tree import unescaped
@@ -49,6 +50,8 @@ _COMPARED, _PAIR, _LETTER = 15, 3.0, 200.0
 _QUOTED_FROM, _PART, _MOST_PARTS = 40, 24, 64
 #: A page that shares no word with a query is found from this similarity on, of what it is about or of one of its pieces.
 _NEAR_FROM, _NEAR_PIECE = 0.15, 0.4
+#: What a term counts that stands for one of the question's in the other language.
+_COUNTERPART = 0.9
 #: What a term in another script than the question's counts in addition.
 _NAMED = 2
 #: Passages considered for each page that is wanted.
@@ -131,13 +134,15 @@ class _Index:
         names = self._names(wanted)
         quoted = _in_another_script(wanted)
         asked = self._telling(wanted, names) + quoted
+        called = counterparts(wanted)
+        translated = {**translated, **self._counterparts(called)}
         best: dict[str, Found] = {}
         words = Counter([*wanted, *names, *names]) + quoted
         for one in self.words.search({**translated, **words}, passages):
             key, uuid = one.key, one.key.uuid
             passage = key if key.in_text else None
             if uuid not in best:
-                coverage = self.words.share(key, asked)
+                coverage = self.words.share(key, asked, instead=called)
                 best[uuid] = _found(uuid, one.score, passage, coverage, near.get(uuid, _Similarity()))
             elif best[uuid].passage is None:
                 best[uuid] = best[uuid]._replace(passage=passage)
@@ -145,14 +150,25 @@ class _Index:
             if uuid not in best and (one.about >= _NEAR_FROM or one.piece >= _NEAR_PIECE):
                 best[uuid] = _found(uuid, 0.0, None, 0.0, one)
         ranked = sorted(best.values(), key=lambda found: -found.score)
-        return [self._judged(one, asked) for one in ranked[:_COMPARED]] + ranked[_COMPARED:]
+        return [self._judged(one, asked, called) for one in ranked[:_COMPARED]] + ranked[_COMPARED:]
 
-    def _judged(self, found: Found, asked: Mapping[str, float]) -> Found:
+    def _counterparts(self, called: Mapping[str, Collection[str]]) -> dict[str, float]:
+        """What the terms of a query are called in the other language, where a page has it, with its weight."""
+        weights: dict[str, float] = {}
+        for others in called.values():
+            known = [term for term in others if self.words.knows(term)]
+            for term in known:
+                weights[term] = max(weights.get(term, 0.0), _COUNTERPART / len(known) ** 0.5)
+        return weights
+
+    def _judged(
+        self, found: Found, asked: Mapping[str, float], called: Mapping[str, Collection[str]]
+    ) -> Found:
         """With what its passage has of a question."""
         about = _Key(found.uuid, -1, -1)
         numbers = {term: much for term, much in asked.items() if _NUMBER.fullmatch(term)}
         return found._replace(
-            together=self.words.share(found.passage or about, asked, about),
+            together=self.words.share(found.passage or about, asked, about, instead=called),
             numbered=found.passage is not None and self.words.share(found.passage, numbers) > 0,
         )
 

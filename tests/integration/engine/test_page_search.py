@@ -58,6 +58,22 @@ async def test_a_word_of_another_language_finds_the_page():
     assert "elevator" == await searched(pages, "How often is the elevator inspected?", settings)
 
 
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [("哪个证书过期了？", "certificate"), ("数据库迁移为什么失败", "migration"), ("网关的镜像版本", "image")],
+)
+async def test_the_glossary_finds_the_page_without_an_embedder(question: str, expected: str):
+    """A Chinese question shares a word with the Chinese pages only, and what it asks for is in an English one."""
+    filler = "the relay answered and nothing else happened on this line. " * 30
+    pages = {
+        "certificate": f"{filler}\ncertificate of mail-2 expired\n{filler}",
+        "migration": f"{filler}\ndatabase migration 0042 failed: lock\n{filler}",
+        "image": f"{filler}\ngateway runs image 2.41 of that release\n{filler}",
+        "门店": "门店为什么调价的说明，哪个都可以。" * 30,
+    }
+    assert expected == await searched(pages, question)
+
+
 @pytest.mark.parametrize("query", ["noeviction", "298417", "is it noeviction?"])
 async def test_a_rare_word_finds_the_only_page_that_has_it(query: str):
     """Whatever else is about something more alike: to an encoder, one unusual word is like anything."""

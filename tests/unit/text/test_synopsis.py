@@ -1,5 +1,6 @@
 """Synopses without a model: what each kind of result says about itself."""
 
+import base64
 import csv
 import json
 import time
@@ -253,6 +254,42 @@ def test_what_does_not_fit_is_cut_and_says_so():
     written = synopsis(text, max_chars=120)
     assert written.startswith('Markdown document "Rooms". Headings: The room with the number 0, ')
     assert written.endswith("…")
+
+
+def test_an_html_page_says_what_it_says_before_all_its_headings():
+    """A long list of chapters leaves no room for a sentence, and the heading that is the title is said once."""
+    chapters = "".join(f"<h2>Chapter number {n}</h2><p>Etc.</p>" for n in range(40))
+    page = f"<html><head><title>Opening hours – Library</title></head><body><h1>Opening hours</h1><p>It opens at 9:30 on weekdays.</p>{chapters}</body></html>"
+    shown = synopsis(page)[:200]
+    assert "It opens at 9:30 on weekdays." in shown
+    assert "Headings: Chapter number 0" in shown
+    assert shown.partition("Holds")[0].count("Opening hours") == 1
+
+
+def test_an_encoded_picture_has_its_type_and_caption():
+    """They are beside it in the JSON, and all that can be said of it."""
+    picture = base64.b64encode(bytes(n * n % 251 for n in range(9000))).decode()
+    block = {"type": "image", "mimeType": "image/webp", "data": picture, "caption": "Queue depth 812"}
+    told(json.dumps(block), "image/webp. Queue depth 812. Binary data in base64: about 9,000 bytes")
+
+
+def test_hits_without_a_title_are_named_by_their_subject():
+    """Mail and tickets have a subject; their first words say less."""
+    hits = [
+        {"_score": 9 - n, "_source": {"body": "Hello all, " * 9, "subject": f"Badge {n} denied"}}
+        for n in range(9)
+    ]
+    told(json.dumps({"hits": {"hits": hits}}), "9 hits: Badge 0 denied, Badge 1 denied")
+
+
+def test_typescript_is_told_from_javascript():
+    """Declared types make the difference, and local constants are no definitions."""
+    body = "".join(
+        f"  async step{n}(cart: Cart): Promise<Cart> {{\n    const started = now();\n    return this.api.post('/v2', {{ cart }});\n  }}\n\n"
+        for n in range(20)
+    )
+    shown = told("import { z } from 'zod';\n\nexport class Checkout {\n" + body + "}\n", "Code (TypeScript)")
+    assert "started" not in shown.partition("Begins")[0]
 
 
 def test_html():

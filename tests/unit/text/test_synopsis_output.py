@@ -314,3 +314,26 @@ def test_the_levels_of_a_chinese_log_are_counted_and_its_first_error_is_told():
     told = synopsis("\n".join(lines))
     assert "ERROR 1" in told
     assert "SKU-77213 库存不足" in told[:200]
+
+
+LINKS = {
+    "ld": "ld: undefined symbol: tls_resume\n>>> referenced by tls.c:37\n",
+    "gnu": "/usr/bin/ld: main.o: in function `main':\nmain.c:(.text+0x5): undefined reference to `tls_resume'\n",
+    "twice": "ld: duplicate symbol '_tls_resume' in: a.o b.o\n",
+}
+
+
+@pytest.mark.parametrize("failure", LINKS.values(), ids=LINKS)
+def test_a_linker_names_the_symbol(failure: str):
+    """`ld returned 1 exit status` is in every failed link."""
+    built = "".join(f"cc -O2 -c src/unit_{n}.c -o build/unit_{n}.o\n" for n in range(80))
+    ended = "collect2: error: ld returned 1 exit status\nmake: *** [Makefile:61: gatewayd] Error 1\n"
+    assert "tls_resume" in synopsis(built + failure + ended)[:SHOWN]
+
+
+def test_columns_two_spaces_apart_keep_the_spaces_in_their_names_and_values():
+    """No column has nothing but numbers."""
+    rows = [f"svc-{n}   image {n}:1.{n}   Up {n} hours   edge node {n % 4}" for n in range(30)]
+    shown = synopsis("\n".join(["SERVICE NAME   IMAGE USED    STATE NOW     RUNS ON", *rows]))
+    assert "30 rows, 4 columns: SERVICE NAME, IMAGE USED, STATE NOW, RUNS ON" in shown[:SHOWN]
+    assert "STATE NOW=Up 0 hours" in shown

@@ -26,6 +26,8 @@ _COUNTS = re.compile(
 )
 #: What begins a row that sums up the others.
 _TOTAL = re.compile(r"(?i)(?:grand |sub)?totals?|sum|overall|all files|[合总共小]计")
+#: What divides columns whose values have spaces.
+_WIDE_GAP = r" {2,}|\t"
 #: How far from the end such a row may be.
 _LAST_ROWS = 5
 _FOOTER = re.compile(r"\(?(\d[\d,]*) (?:rows?|行)(?: in set| affected|记录)?.*$")
@@ -178,19 +180,25 @@ def _ruled_by_header(text: str, lines: Sequence[str]) -> Grid | None:
 
 
 def _aligned(text: str, lines: Sequence[str]) -> Grid | None:
-    """Columns below a header without numbers, one of which at least holds numbers throughout."""
+    """Columns below a header without numbers: two spaces apart, or one of them with nothing but numbers."""
     if len(lines) < 3 or not re.search(r"\S {2,}\S", lines[0]) or lines[0].startswith((" ", "\t")):
         return None
-    header = re.split(r"\s+", lines[0].strip())
     shown = lines[1:ASKED]
-    rows = [line.split(None, len(header) - 1) for line in shown]
-    full = [row for row in rows if len(row) == len(header)]
+    # Where names and values have spaces, two of them divide columns.
+    for gap in (_WIDE_GAP, r"\s+"):
+        header = re.split(gap, lines[0].strip())
+        # The last column may have spaces, but not two.
+        most = len(header) - 1 if gap != _WIDE_GAP else 0
+        rows = [re.split(gap, line.strip(), maxsplit=most) for line in shown]
+        full = [row for row in rows if len(row) == len(header)]
+        if len(header) > 2 and len(full) >= 0.9 * len(rows):
+            break
     if len(header) < 3 or any(_NUMBER.match(name) for name in header) or len(full) < 0.9 * len(rows):
         return None
-    numeric = sum(all(_NUMBER.match(row[at]) for row in full[:40]) for at in range(len(header)))
-    if not numeric:
+    numeric = any(all(_NUMBER.match(row[at]) for row in full[:40]) for at in range(len(header)))
+    if not numeric and gap != _WIDE_GAP:
         return None
-    last = [line.split(None, len(header) - 1) for line in _last_lines(text)]
+    last = [re.split(gap, line.strip(), maxsplit=most) for line in _last_lines(text)]
     return Grid("", header, full, line_count(text.strip("\n")) - 1, last=last)
 
 

@@ -71,7 +71,9 @@ def describe_html(text: str, say: Voice) -> list[str]:
     read = text[:_READ_CHARS]
     read = read[: read.rfind("<")] if len(text) > _READ_CHARS else read
     named = _seen(title[1]) if title else ""
-    return [*_outline("HTML", found, named, say), _counted(counts, say), prose(visible(read), 240)]
+    said = prose(visible(_HTML_HEADING.sub("<br h", read)), 240)
+    # What a page says is worth more than all of its headings.
+    return [*_outline("HTML", found, named, say, 70 if said else 220), said, _counted(counts, say)]
 
 
 def describe_xml(text: str, say: Voice) -> list[str]:
@@ -134,17 +136,18 @@ def visible(markup: str) -> str:
     return _seen(_BLOCK_END.sub("\n", _without_silent(markup)))
 
 
-def _outline(name: str, found: list[tuple[int, str]], title: str, say: Voice) -> list[str]:
+def _outline(name: str, found: list[tuple[int, str]], title: str, say: Voice, most: int = 220) -> list[str]:
     """The title, by default the first heading, then the headings below it."""
     if not title and found:
         title, found = found[0][1], found[1:]
+    found = [heading for heading in found if heading[1] not in title]
     opening = say(f"{name} 文档", f"{name} document")
     parts = [opening + (say(f"《{title}》", f' "{title}"') if title else "")]
     if found:
         # Deep headings come last: chapters say more about a long page than details of its first section.
         ranked = sorted(range(len(found)), key=lambda at: (found[at][0], at))[:12]
         names = list(dict.fromkeys(found[at][1] for at in sorted(ranked)))
-        parts.append(say("标题：", "Headings: ") + say.listed(names, len(found), most=220, name_chars=40))
+        parts.append(say("标题：", "Headings: ") + say.listed(names, len(found), most=most, name_chars=40))
     return parts
 
 

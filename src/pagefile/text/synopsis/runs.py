@@ -27,7 +27,7 @@ _ONE_TEST = re.compile(r"\s*--- (PASS|FAIL): |(ok|not ok) \d+\b")
 _WORTH = (
     "pass", "fail", "err", "test", "found", "build", "plan:", "apply", "warn", "vulnerab", "problem", "example", "finished", "package",
     "success", "fatal", "conflict", "no changes", "exception", "checks", "reformatted", "total", "❯", "×", "✗", "✕", "✖", "●", "✘",
-    "not ok", "e: ", "***", "ninja", "destroyed", "replaced", "rated", "失败", "成功", "错误", "测试", "用例", "警告", "通过", "ok", "e  ",
+    "not ok", "undefined", "unresolved", "multiple", "duplicate", "cannot find", "e: ", "***", "ninja", "destroyed", "replaced", "rated", "失败", "成功", "错误", "测试", "用例", "警告", "通过", "ok", "e  ",
 )  # fmt: skip
 
 

@@ -38,6 +38,8 @@ _FENCE = re.compile(r"\s*```[\w+-]*\n(.*?)\n?```\s*\Z", re.DOTALL)
 _TEXT_CHARS = 200
 #: Keys whose value says what a text is, best first.
 _LEADS: list[str] = table("pagefile.text.synopsis", "fields")["leads"]
+_FILE_TYPES = frozenset({"mimetype", "mediatype", "contenttype", "format"})
+_CAPTIONS = frozenset({"caption", "alt", "alttext", "description", "说明"})
 _MOST_NODES = 3_000
 _FEW_STRINGS = 8
 
@@ -121,7 +123,8 @@ def text_inside(value: JsonValue, chars: int) -> Content | None:
     if is_base64(found[0]) and sum(1 for _ in islice(_strings(value), _FEW_STRINGS)) == _FEW_STRINGS:
         return None
     text, key, around = found
-    return Content(text, tuple(_notes(key, around)))
+    notes = (*_notes(key, around), *(_about_file(around) if is_base64(text) else ()))
+    return Content(text, tuple(dict.fromkeys(notes)))
 
 
 def _is_text(value: str) -> bool:
@@ -170,6 +173,14 @@ def _notes(key: str, around: _Above) -> Iterator[tuple[str, str]]:
     lead = next((value for value in leads if isinstance(value, str)), "")
     if lead:
         yield _both(lead, 90)
+
+
+def _about_file(around: _Above) -> Iterator[tuple[str, str]]:
+    """What is said beside an encoded file: its type, then its caption."""
+    for named in (_FILE_TYPES, _CAPTIONS):
+        for item in reversed(around):
+            values = (value for name, value in item.items() if name.casefold().replace("_", "") in named)
+            yield from (_both(value, 90) for value in values if isinstance(value, str) and value.strip())
 
 
 def _both(words: str, max_chars: int) -> tuple[str, str]:
