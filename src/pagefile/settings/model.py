@@ -146,7 +146,7 @@ class FactSettings(_Checked, prefix="facts."):
 
     #: False: no facts are offered to any window.
     enabled: bool = True
-    #: Facts never take more than this many tokens of a window.
+    #: The maximum number of tokens that facts take in a window.
     max_injection_tokens: Count = 2000
     #: How many of the latest turns determine what the conversation is about.
     max_context_turns: Count = 3
@@ -154,10 +154,11 @@ class FactSettings(_Checked, prefix="facts."):
     similarity_weight: Weight = 0.6
     #: The weight of its confidence.
     confidence_weight: Weight = 0.4
-    #: Whether facts are compared with the question by meaning too, using the embedder, if there is one. False: by words only.
+    #: Whether facts are also compared with the question by meaning, using the embedder, if there is one. False: by
+    #: words only.
     embeddings: bool = True
-    #: What extracts facts from completed turns: nothing, our own rules, or the chat model. Off by default,
-    #: because keeping statements about users should be a deliberate decision.
+    #: What extracts facts from completed turns: nothing, built-in rules, or the chat model. Off by default, because
+    #: storing statements about users should be a deliberate decision.
     extract: Literal["off", "rules", "model"] = "off"
 
 
@@ -168,49 +169,49 @@ class ArchiveSettings(_Checked, prefix="archive."):
 
     #: Results with more characters than this leave the window as soon as their turn is over.
     threshold: Count = 10_000
-    #: Results with more characters than this get a page too: the oldest can leave when many accumulate, and what is in
-    #: them is found after their turn has left the window. In shorter ones there is little that the answer does not say.
+    #: Results with more characters than this get a page, too, so that the oldest can leave the window when many
+    #: accumulate, and can still be found when their turn has left it. Shorter ones rarely contain anything that the
+    #: answer does not say.
     page_from: Count = 400
-    #: Values in the arguments of a call (a script, a file) with more characters than this get a page as well, and
-    #: leave a full window once a later call came; 0: they stay. Agents copy what they wrote, so only very large ones do.
+    #: Argument values of a call (a script, a file) with more characters than this get a page as well, and leave a full
+    #: window after a later call; 0: they stay. The default is high, because agents copy from what they wrote.
     inputs_from: Count = 8_000
     #: What describes a page in its placeholder: an extract by type, or the chat model.
     synopsis: Literal["extract", "model"] = "extract"
-    #: Results take at most this many tokens; beyond it, all but the last leave the window, except for the
-    #: passages that the last calls point to. 0: as many as fit into the window.
+    #: The maximum number of tokens that results of the running turn take; beyond that, all but the last leave the
+    #: window, except for the passages that the last calls point to. 0: as many as fit.
     running_tokens: Count = 0
-    #: After results left a full window, those that stay take this share of the room for results. A small one
-    #: saves tokens and changes the beginning of the prompt rarely, a large one keeps more in view.
+    #: When results leave a full window, the remaining ones take this share of the room for results. A small share saves
+    #: tokens and rarely changes the beginning of the prompt; a large one keeps more in view.
     low_water: Annotated[float, Limit(above=True, most=1)] = 0.4
-    #: What decides that a page comes back: the model by calling `load_tool_history`, words that refer back,
-    #: similarity, or both.
+    #: What brings a page back: the model, by calling `load_tool_history`; keywords that refer back; similarity; or both
+    #: of the latter.
     strategy: Literal["model", "keyword", "similarity", "hybrid"] = "model"
     #: A page that was loaded in two turns less than this many apart stays in the window in full, until as many
     #: turns pass without a load; 0: a page leaves with the turn that loaded it.
     resident_turns: Count = 0
-    #: Whether pages are found by meaning too, across languages: the embedder, if there is one, embeds what each is
-    #: about and the passages that stand out in it. False: by words only.
+    #: Whether pages are also found by meaning, across languages: the embedder, if there is one, embeds the topic of
+    #: each page and its most distinctive passages. False: by words only.
     embeddings: bool = True
-    #: `chat.fetched()` finds the page of an equal call that is at most this many seconds old; 0 never does.
+    #: `chat.fetched()` finds the page of an equal call if it is at most this many seconds old; 0: never.
     reuse_s: Weight = 0.0
     #: Texts of pages are purged after this many days; 0 keeps them forever.
     retention_days: Weight = 0.0
-    #: Texts of a tenant's pages take at most this many bytes on disk, the oldest are purged first; 0 is no
-    #: limit.
+    #: The maximum number of bytes on disk for the texts of a tenant's pages; the oldest are purged first. 0: no limit.
     max_bytes: Count = 0
 
 
 @_suggests
 @dataclass(frozen=True, slots=True)
 class WorkspaceSettings(_Checked, prefix="workspace."):
-    """What a run keeps of its tools' results."""
+    """What a run keeps of its tool results."""
 
-    #: 是否启用 Agent 记忆系统: whether a run remembers anything. False: nothing is remembered, no call is answered
-    #: from an earlier result, no hint is shown.
+    #: Whether a run remembers anything. False: nothing is remembered, no call is answered from an earlier result, no
+    #: hint is shown.
     enabled: bool = True
-    #: 最大记忆内容片段数: how many chunks a run keeps.
+    #: How many chunks a run keeps.
     max_chunks: Count = 10
-    #: 最小相关性阈值（低于此值的内容不记忆）: results with less relevance than this are not remembered.
+    #: Results with less relevance than this are not remembered.
     min_relevance: Share = 0.5
     #: How many chunks a window shows.
     max_injected: Count = 5
@@ -218,21 +219,19 @@ class WorkspaceSettings(_Checked, prefix="workspace."):
     search_chars: Positive = 300
     #: Characters kept of a page that was read.
     page_chars: Positive = 500
-    #: Pages that were read all have the same relevance: beyond this share of the capacity they give way to
-    #: search results.
+    #: The share of the chunks above which pages that were read give way to search results.
     page_share: Share = 0.5
     #: Characters of a table of contents in the hint that it is available; 0 names the documents only.
     outline_chars: Count = 1_200
     #: Hint and chunks never take more than this many tokens of a window.
     max_tokens: Count = 1_500
-    #: How many seconds an equal call of a cacheable tool is answered from an earlier result; 0 is as long as
-    #: the run lasts, or five minutes for tools that are known only by their names, an hour for the web.
+    #: For how many seconds an equal call of a cacheable tool is answered from an earlier result. 0: as long as the run
+    #: lasts; five minutes for tools recognised only by their names; an hour for the web.
     cache_s: Weight = 0.0
     #: How many runs are kept at once; the least recently used is evicted.
     max_runs: Positive = 256
-    #: Rules for your own tools, applied before the built-in ones: "list_*=toc+cache, grep=search,
-    #: read_file=page, lint=nothing+pure". A tool without one is judged by its name; "*=nothing" at the end
-    #: switches that off.
+    #: Rules for your own tools, applied before the built-in ones: "list_*=toc+cache, grep=search, read_file=page,
+    #: lint=nothing+pure". A tool without a rule is classified by its name; "*=nothing" at the end turns that off.
     rules: str | None = None
 
 
@@ -254,7 +253,7 @@ class ModelSettings(_Checked, prefix="model."):
 @_suggests
 @dataclass(frozen=True, slots=True)
 class EmbedderSettings(_Checked, prefix="embedder."):
-    """Who turns texts into vectors, so that turns are found by what they mean."""
+    """What turns text into vectors, so that turns are found by their meaning."""
 
     #: "use-multilingual" is bundled with Pagefile and works offline, "none" leaves recall to words; anything
     #: else is a model behind an OpenAI-compatible endpoint.
@@ -265,11 +264,11 @@ class EmbedderSettings(_Checked, prefix="embedder."):
     api_key: str | None = None
     #: How long to wait for vectors, in seconds; after that, recall uses words only.
     timeout_s: Annotated[float, Limit(above=True)] = 10.0
-    #: How long a window waits for the vector of its question, in seconds; after that it contains what was
-    #: found by words, and its receipt says so. Raise it for a remote embedder. Commands and the demo wait up
-    #: to 30 seconds unless this is set.
+    #: How long a window waits for the vector of its question, in seconds; after that, it contains what was found by
+    #: words, and its receipt says so. Raise it for a remote embedder. Commands and the demo wait up to 30 seconds
+    #: unless this is set.
     query_timeout_s: Annotated[float, Limit(above=True)] = 1.0
-    #: Requests vectors of this length from the model; 0: the model's default.
+    #: The length of the vectors to request from the model; 0: the model's default.
     dimension: Count = 0
 
 
@@ -278,53 +277,56 @@ class EmbedderSettings(_Checked, prefix="embedder."):
 class ChatSettings(_Checked, prefix="chat."):
     """How `/v1/chat/stream` answers, and the chat of the LangGraph integration."""
 
-    #: False: `ConversationChat` runs its nodes one after the other without LangGraph, with the same answers; to
-    #: switch deployments over one by one. Its argument `graph` overrides this.
+    #: False: `ConversationChat` runs its nodes one after the other without LangGraph, with the same answers; for a
+    #: gradual migration. Its argument `graph` overrides this.
     graph: bool = True
     #: What decides which knowledge base a question needs: the URL of a service, or a Python object as
     #: "package.module:name". None: every question goes to the retriever, if there is one.
     router: str | None = None
-    #: What searches the knowledge base: a URL or a Python object likewise. Its results are added to the prompt.
+    #: What searches the knowledge base: likewise a URL or a Python object. Its results are added to the prompt.
     retriever: str | None = None
     #: Sent to both as a bearer token. Never printed and never logged.
     api_key: str | None = None
     #: How long to wait for each of them, in seconds; after that the question is answered without it.
     timeout_s: Annotated[float, Limit(above=True)] = 10.0
-    #: Tokens of a window for what the knowledge base found; a quarter of it at most.
+    #: The maximum number of tokens for results of the knowledge base; at most a quarter of the window.
     retrieval_tokens: Positive = 2_000
-    #: How long an answer goes on without a reader, for a client that lost the line and comes back, in seconds.
+    #: How long an answer continues without a reader, for a client that lost the connection and comes back, in seconds.
     resume_s: Weight = 30.0
 
 
 @_suggests
 @dataclass(frozen=True, slots=True)
 class GatewaySettings(_Checked, prefix="gateway."):
-    """The gateway: providers' own protocols, with memory, for clients that only change their base URL."""
+    """The gateway: the providers' own protocols, with memory, for clients that only change their base URL."""
 
-    #: Where requests of OpenAI's protocols go, such as "https://api.openai.com/v1"; without it these are not served.
+    #: Where requests in OpenAI's protocols are sent, such as "https://api.openai.com/v1"; if not set, these protocols
+    #: are not served.
     openai_url: str | None = None
     #: Sent there instead of the client's own key. Never printed and never logged.
     openai_api_key: str | None = None
-    #: Where requests of Anthropic's protocol go, such as "https://api.anthropic.com"; without it these are not served.
+    #: Where requests in Anthropic's protocol are sent, such as "https://api.anthropic.com"; if not set, this protocol
+    #: is not served.
     anthropic_url: str | None = None
     #: Sent there instead of the client's own key. Never printed and never logged.
     anthropic_api_key: str | None = None
-    #: "on": requests get their window; "record": they are recorded and pass as they came; "off": they pass. A request can
-    #: choose less with the header `x-pagefile-mode`.
+    #: "on": requests get a window; "record": they are recorded and passed on unchanged; "off": they are passed on only.
+    #: A request can choose less with the header `x-pagefile-mode`.
     mode: Literal["on", "record", "off"] = "on"
-    #: How long a request waits for memory, in seconds; after that it passes as it came.
+    #: How long a request waits for memory, in seconds; after that, it is passed on unchanged.
     deadline_s: Annotated[float, Limit(above=True)] = 2.0
-    #: Whose memory it is where neither the request nor a key says so. Without one, each conversation remembers only itself.
+    #: Whose memory to use if neither the request nor a key says so. If not set, each conversation remembers only
+    #: itself.
     user_id: str | None = None
-    #: The size of the windows; 0 is the model's own, and for models that are not known whatever the client sends.
+    #: The size of windows in tokens; 0: the model's context size or, for unknown models, whatever the client sends.
     window_tokens: Count = 0
-    #: Whether models are offered `load_tool_history` and `search_tool_history` where tool results left the window. Without them,
-    #: tool results stay in requests.
+    #: Whether models are offered `load_tool_history` and `search_tool_history` when tool results have left the window.
+    #: If not, tool results stay in requests.
     tools: bool = True
-    #: How often in a row a model may call them before it has to answer.
+    #: How many times in a row a model may call these tools before it has to answer.
     max_rounds: Positive = 4
-    #: A TOML file with the prices of models, for the inspector: `currency = "USD"`, and for each model the prices of a million
-    #: tokens, as in `["gpt-5"]` with `input`, `output`, and perhaps `cached` and `written`.
+    #: A TOML file with the prices of models, for the inspector: `currency = "USD"`, and for each model the prices per
+    #: million tokens, as in `["gpt-5"]` with `input`, `output` and, optionally, `cached` and `written`.
     prices: str | None = None
     #: How long to wait for a provider's next bytes, in seconds.
     timeout_s: Annotated[float, Limit(above=True)] = 600.0
@@ -333,28 +335,30 @@ class GatewaySettings(_Checked, prefix="gateway."):
 @_suggests
 @dataclass(frozen=True, slots=True)
 class McpSettings(_Checked, prefix="mcp."):
-    """The Model Context Protocol: the server, and the proxy before other servers."""
+    """The Model Context Protocol: the server, and the proxy in front of other servers."""
 
-    #: Whose memory it is where neither the command, the request nor a key says so.
+    #: Whose memory to use if neither the command, the request nor a key says so.
     user_id: str = "me"
-    #: Results of other servers with more tokens are archived by the proxy, which answers with a placeholder and the
-    #: passages that fit the call.
+    #: Results of other servers with more tokens are archived by the proxy, which returns a placeholder and the passages
+    #: relevant to the call.
     max_result_tokens: Positive = 2_000
 
 
 @_suggests
 @dataclass(frozen=True, slots=True)
 class PolicySettings(_Checked, prefix="policy."):
-    """What holds for the data of each tenant. Tenants are named by patterns, of which the first that fits applies."""
+    """Redaction, retention and audit for each tenant. Tenants are named by patterns; the first match applies."""
 
-    #: What is removed from texts before anything is stored, such as "clinic=email+phone, trial-*=none, *=secret": email, phone, card,
-    #: iban, chinese_id, secret (keys and tokens), joined by +, or all. What the model sees of them is what is stored.
+    #: What is removed from texts before anything is stored, such as "clinic=email+phone, trial-*=none, *=secret":
+    #: email, phone, card, iban, chinese_id, secret (keys and tokens), joined by +, or all. The model sees the redacted
+    #: text, too.
     redact: str | None = None
-    #: After how many days what was said is erased, such as "trial-*=7, *=365"; 0 keeps it. Pinned pages keep their conversation.
+    #: After how many days what was said is erased, such as "trial-*=7, *=365"; 0: never. Turns with pinned pages are
+    #: kept.
     retention: str | None = None
-    #: A folder in which the service notes who read and changed what, a file for each day; without one nothing is noted.
+    #: A folder in which the service logs who read and changed what, one file a day; if not set, there is no log.
     audit: str | None = None
-    #: After how many days such a file is deleted; 0 keeps them.
+    #: After how many days the files of the audit log are deleted; 0: never.
     audit_days: Count = 90
 
 
@@ -362,7 +366,7 @@ class PolicySettings(_Checked, prefix="policy."):
 class ServiceSettings(_Checked, prefix="service."):
     """The HTTP service."""
 
-    #: The address to listen on; other machines can only be allowed in with keys.
+    #: The address to listen on. Any address other than loopback requires keys.
     host: str = "127.0.0.1"
     #: The port to listen on.
     port: Annotated[int, Limit(least=1, most=65535)] = 8780
@@ -370,11 +374,10 @@ class ServiceSettings(_Checked, prefix="service."):
     max_body_bytes: Positive = 32_000_000
     #: The largest export that may be imported, in bytes; it is stored on disk while it is uploaded.
     max_import_bytes: Positive = 1_000_000_000
-    #: A line on stderr for every request and every failure, without what people said: "text" for people,
-    #: "json" for log collectors. With "none", only warnings and failures are logged.
+    #: One line on stderr for every request and every failure, without message text: "text" for people, "json" for log
+    #: collectors. With "none", only warnings and failures are logged.
     logs: Literal["none", "text", "json"] = "none"
-    #: True: an OpenTelemetry span for every request, for the provider configured in the process. Needs the
-    #: extra otel.
+    #: True: an OpenTelemetry span for every request, for the process's tracer provider. Needs the extra otel.
     tracing: bool = False
     #: True: a key is required (`pagefile keys add`). Always so if other machines can reach the service.
     require_keys: bool = False
@@ -383,7 +386,7 @@ class ServiceSettings(_Checked, prefix="service."):
     #: More host names that the service answers to, such as "memory.example.com, 10.0.0.7"; "*" for any, if
     #: keys are required.
     hosts: str | None = None
-    #: Web pages that may call the service from a browser, such as "https://app.example.com"; none unless set.
+    #: Web origins that may call the service from a browser, such as "https://app.example.com"; by default, none.
     cors_origins: str | None = None
     #: The number of server processes; `pagefile serve --workers`.
     workers: Positive = 1
@@ -401,21 +404,21 @@ class Settings(_Checked):
     #: The tokenizer: "o200k_base", "cl100k_base", "qwen", "deepseek", "file:/path/tokenizer.json",
     #: "estimate".
     tokenizer: str = "o200k_base"
-    #: The maximum number of tokens in a window; `chat.context()` can override this and the next five.
+    #: The maximum number of tokens in a window. `chat.context()` can override this and the next five settings.
     window_tokens: Positive = 16_000
     #: The model that gets the windows, such as "gpt-5": its context size replaces `window_tokens`.
     window_for: str | None = None
     #: How many tokens of a window are left free for the model's answer.
     answer_tokens: Count = 0
-    #: A checkpoint takes effect when the live turns fill this share of the window.
+    #: A checkpoint takes effect when the turns in context fill this share of the window.
     threshold: Annotated[float, Limit(above=True, most=1)] = 0.75
     #: How many of the latest turns a checkpoint keeps verbatim.
     recent_turns: Positive = 8
     #: Where recalled turns and facts are placed: "tail", next to the question, so that what comes before
     #: stays the same for a prompt cache; "head", in the leading system message.
     placement: Literal["tail", "head"] = "tail"
-    #: The language of placeholders, the guide to them, tools, summaries and labels: "auto" is that of each
-    #: conversation's first messages; a conversation and a window can set another.
+    #: The language of placeholders, the guide to them, tools, summaries and labels. "auto" uses the language of each
+    #: conversation's first messages; a conversation or a window can set another.
     language: Literal["auto", "zh", "en"] = "auto"
     #: Where the users' days begin and end, such as "Asia/Shanghai": what "yesterday" means in a question. A
     #: conversation may have a time zone of its own.
@@ -423,44 +426,43 @@ class Settings(_Checked):
     #: Where vectors of turns are stored: empty for the database itself, `milvus://…`, or "none" for no
     #: vectors.
     vectors: str | None = None
-    #: "background": what recall needs of new turns is computed in the background; "manual": only by `pagefile
-    #: rebuild` and `memory.rebuild()`, where another process or a nightly job does it.
+    #: "background": new turns are indexed for recall in the background; "manual": only by `pagefile rebuild` and
+    #: `memory.rebuild()`, for instance in a nightly job.
     indexing: Literal["background", "manual"] = "background"
-    #: "never": windows contain no episodes; "auto": past turns come back when the question touches them;
-    #: "always": whatever the message, those that have most in common with it.
+    #: "auto": past turns are recalled when the message needs them; "always": the most similar ones are recalled for
+    #: every message; "never": none are.
     recall: Literal["auto", "always", "never"] = "auto"
-    #: The share of a window that recalled turns and passages may take while the conversation itself wants the room.
+    #: The share of a window that recalled turns and passages may take while the conversation itself needs the room.
     recall_max_share: Annotated[float, Limit(least=0, most=1)] = 0.5
-    #: How far recall by meaning may fall behind what is recorded, in seconds. Beyond it, the service lets those who record
-    #: wait, a second at most for each turn, as long as vectors are being made; 0: never.
+    #: How far recall by meaning may lag behind recording, in seconds. Beyond that, the service delays recording by at
+    #: most a second per turn while vectors are being made; 0: it never does.
     recall_max_lag_s: Weight = 60.0
     #: Upper bound on the in-memory word index, in postings (about 8 bytes each).
     recall_cache_postings: Count = 20_000_000
     #: "full": a recorded turn survives a power cut; "normal": it survives a crash of the process.
     synchronous: Literal["full", "normal"] = "full"
-    #: A file with the key that encrypts a SQLite database, its write-ahead log and its backups, as `openssl rand -hex 32` makes
-    #: one. Needs `apsw-sqlite3mc` in the place of `apsw`.
+    #: A file with the key that encrypts a SQLite database, its write-ahead log and its backups, such as one made by
+    #: `openssl rand -hex 32`. Needs `apsw-sqlite3mc` instead of `apsw`.
     encryption_key_file: str | None = None
-    #: A message (user or assistant) with more characters is refused.
+    #: The maximum number of characters in a message (user or assistant); longer ones are refused.
     max_message_chars: Positive = 2_000_000
-    #: A tool result with more characters is refused.
+    #: The maximum number of characters in a tool result; longer ones are refused.
     max_result_chars: Positive = 64_000_000
-    #: When a window fills up: "background" prepares a checkpoint early and applies it without delaying any
-    #: caller, "sync" makes one before the window is handed out, "manual" leaves it to `chat.checkpoint()`.
+    #: When a window fills up: "background" prepares a checkpoint early and applies it without delaying any caller,
+    #: "sync" makes one before the window is returned, "manual" leaves it to `chat.checkpoint()`.
     checkpoints: Literal["background", "sync", "manual"] = "background"
-    #: Where background work is done (indexes, checkpoints, facts): "inside" this process; "apart", by a
-    #: separate `pagefile worker`; "dedicated" is that process itself, which looks for what others
-    #: wrote.
+    #: Where background work is done (indexes, checkpoints, facts): "inside" this process; "apart", by a separate
+    #: `pagefile worker`; "dedicated" is that worker process itself, which picks up what other processes wrote.
     worker: Literal["inside", "apart", "dedicated"] = "inside"
     #: How long closing waits for background work, in seconds.
     drain_s: Weight = 5.0
-    #: After how many seconds a turn that is still open is given up when its conversation is used again: the process
-    #: that began it has died. What the user said in it counts before and after. 0: never.
+    #: After this many seconds, a turn that is still open is aborted when its conversation is used again, since the
+    #: process that began it must have died. What the user said in it still counts. 0: never.
     abandoned_after_s: Weight = 86_400.0
-    #: How many windows of each conversation `chat.calls()` remembers; 0 keeps none.
+    #: How many windows of each conversation are recorded for `chat.calls()`, `explain` and `replay`; 0: none.
     calls_kept: Count = 50
-    #: What happens when a tier fails while a window is built: "record" notes it in the receipt, "raise" is
-    #: for tests.
+    #: What happens when a tier fails while a window is built: "record" notes the failure in the receipt; "raise" is for
+    #: tests.
     on_tier_error: Literal["record", "raise"] = "record"
     facts: FactSettings = field(default_factory=FactSettings)
     archive: ArchiveSettings = field(default_factory=ArchiveSettings)
