@@ -464,23 +464,23 @@ def other_routes(app: Any) -> list[tuple[str, str]]:
 
 
 def who_may(path: str, endpoint: Callable[..., Any] | None) -> str:
-    """Who may call a route, where keys are required."""
+    """Which keys may call a route, where keys are required."""
     if is_public(path):
-        return "everybody"
+        return "everyone, without a key"
     if path in FOR_EVERYBODY or endpoint is None:
         return "any key"
     names: set[str] = set()
     for hint in get_type_hints(inspect.unwrap(endpoint), include_extras=True).values():
         bare = get_args(hint)[0] if get_origin(hint) is Annotated else hint
         names |= set(getattr(bare, "model_fields", ()))
-    return "a tenant's key, a user's key for its own" if "user_id" in names else "a tenant's key"
+    return "a tenant's key; a user's key, for that user" if "user_id" in names else "a tenant's key"
 
 
 def _route(operation: Operation, endpoint: Callable[..., Any], document: Mapping[str, Any]) -> Iterator[str]:
     spec = operation.spec
     yield f"### {operation.method} `{operation.path}` {{#{operation.anchor}}}\n"
     yield f"{inspect.cleandoc(spec['description'])}\n"
-    yield f"Who may: {who_may(operation.path, endpoint)}.\n"
+    yield f"Access: {who_may(operation.path, endpoint)}.\n"
     schemas = document["components"]["schemas"]
     if parameters := [one for one in spec.get("parameters", ()) if one["in"] == "query"]:
         yield from table(

@@ -97,8 +97,8 @@ RECORD = Verb(
     ask.RecordTurn,
     out.TurnOut,
     creates=True,
-    remark="The same id with the same text answers with the stored turn, with another text it is a conflict (409): a request with an "
-    "id can be repeated safely. Without one, an `Idempotency-Key` replaces it.",
+    remark="The same id with the same text returns the stored turn; with another text it is a conflict (409). So a request with an "
+    "id can be repeated safely. Without an id, use an `Idempotency-Key`.",
 )
 BEGIN = Verb(
     Conversation.begin,
@@ -106,7 +106,7 @@ BEGIN = Verb(
     ask.BeginTurn,
     out.TurnOut,
     creates=True,
-    remark="The same id with the same message answers with the stored turn as it is, with another message it is a conflict (409).",
+    remark="The same id with the same message returns the stored turn in its current state; with another message it is a conflict (409).",
 )
 EXTEND = Verb(Conversation.extend, "POST /v1/turns/extend", ask.ExtendTurn, out.TurnOut, changes=True)
 STEP = Verb(Conversation.step, "POST /v1/turns/step", ask.AddStep, out.TurnOut, changes=True)
@@ -155,7 +155,7 @@ HEAD = Verb(
     ask.ConversationParams,
     out.ConversationOut,
     name="get_conversation",
-    about="One conversation in one row.",
+    about="One conversation: its owner, times and counts.",
     remark=_NOT_THERE,
 )
 SESSION = Verb(
@@ -223,8 +223,8 @@ CALL = Verb(
     ask.CallParams,
     out.CallOut,
     name="get_call",
-    about="One recorded call by its id; it says of which conversation it is.",
-    remark="404 where it is no longer kept, or belongs to another user.",
+    about="One recorded call by its id, with its conversation.",
+    remark="404 if it is no longer kept, or belongs to another user.",
 )
 PAGE = Verb(
     Memory.page,
@@ -232,7 +232,7 @@ PAGE = Verb(
     ask.PageParams,
     out.PageOut,
     name="get_page",
-    about="What is known of an archived tool result without its text, even when that was purged.",
+    about="An archived tool result without its text: tool, size, synopsis, sources; also after the text was purged.",
 )
 PAGES = Verb(Memory.pages, "GET /v1/pages", ask.PagesParams, Page[out.PageOut])
 PEEK = Verb(Memory.peek, "GET /v1/pages/text", ask.PeekParams, out.LoadOut)

@@ -110,7 +110,7 @@ def test_every_route():
         for method in (route.methods or set()) - {"HEAD"}:
             if path.startswith("/v1/") and path in described:
                 section = page.partition(f"### {method} `{path}` ")[2].partition("\n### ")[0]
-                assert "Who may: " in section, (method, path)
+                assert "Access: " in section, (method, path)
                 assert '??? example "Answer' in section, (method, path)
                 assert method == "GET" or '??? example "Request' in section, (method, path)
             elif path.endswith(".json") and path != "/openapi.json":

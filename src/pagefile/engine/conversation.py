@@ -78,7 +78,7 @@ class Conversation:
 
         Either side may be missing, not both. Instead of the two sides and the steps, `messages` takes the
         turn as a provider's client has it: messages of OpenAI Chat, OpenAI Responses or Anthropic, from the
-        user's to the last answer, which `messages()` gives back as equal JSON. The same id with the same text
+        user's to the last answer, which `messages()` returns as equal JSON. The same id with the same text
         returns the stored turn; with a different text it raises `ConflictError`.
         """
         self._any_engine.check_open()
@@ -179,7 +179,7 @@ class Conversation:
         return self._seen(await self._desk.given_up(turn))
 
     async def messages(self, turn: records.Turn | str, *, shape: Shape | None = None) -> list[dict[str, Any]]:
-        """The messages of a turn as they were recorded, as equal JSON, with every tool result, image and file in full.
+        """The messages of a turn, exactly as they were recorded, with every tool result, image and file in full.
 
         With a `shape` ("openai", "responses" or "anthropic") they are converted to what that provider
         accepts. A result whose page was purged is replaced by its placeholder, and an image or a file whose
@@ -326,7 +326,7 @@ class Conversation:
         return await self._engine.tier(Archive).equal_call(scope, records.checked_text(tool, "tool"), value)
 
     async def pin(self, uuid: str, *, pinned: bool = True) -> records.Page:
-        """Keep a page in every window of its conversation and out of every purge, or stop doing so."""
+        """Pin a page, so that it is in every window of its conversation and never purged, or unpin it."""
         return await self._engine.tier(Archive).pin(await self._opened(), uuid, pinned=pinned)
 
     async def call_tool(
@@ -347,13 +347,13 @@ class Conversation:
     async def checkpoint(
         self, summary: str | None = None, *, recent_turns: int | None = None
     ) -> records.Checkpoint:
-        """Let a summary, given or generated, replace all but the last `recent_turns` turns in windows."""
+        """Replace all but the last `recent_turns` turns in windows by a summary, yours or a generated one."""
         keep = self._engine.settings.recent_turns if recent_turns is None else recent_turns
         keep = checks.at_least(0, keep, "recent_turns")
         return await self._engine.tier(History).make_checkpoint(self._scope, summary, keep)
 
     async def reset(self) -> records.Reset:
-        """Start over: what came before leaves the windows of this conversation, by recall too.
+        """Start over: what came before no longer enters the windows of this conversation, not even by recall.
 
         It stays in the log, and `recall()` and the model's own search find it; `memory.forget()` erases it.
         """
@@ -421,7 +421,7 @@ class Conversation:
     async def calls(
         self, *, limit: int = 50, after: str | None = None
     ) -> records.Listing[records.WindowRecord]:
-        """The most recent windows handed out, newest first."""
+        """The most recently recorded windows, newest first."""
         scope, count = await self._opened(), checks.at_least(1, limit, "limit")
         await self._engine.catch_up_calls()
         found = await self._engine.store.calls.list(scope, limit=count + 1, after=checks.cursor(after))
@@ -431,7 +431,7 @@ class Conversation:
         """What the model saw in a recorded call, and why: the bill, every verdict, and the messages, rebuilt
         from the log.
 
-        `exact` says whether they are byte for byte what was handed out; if not, `why` says what differs.
+        `exact` says whether they are byte for byte what was sent; if not, `why` says what differs.
         Nothing is written.
         """
         return await explained_call(self._engine, self._scope, await self._call(call_id))

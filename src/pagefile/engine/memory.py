@@ -193,7 +193,7 @@ class Memory:
         limit: int = 100,
         after: str | None = None,
     ) -> records.Listing[records.Turn]:
-        """Done turns of a tenant, a user or a conversation, one conversation after another; pass `next` as
+        """Completed turns of a tenant, a user or a conversation, one conversation after another; pass `next` as
         `after` to continue.
 
         Turns from before a reset are included: they left the window, not the memory.
@@ -231,7 +231,7 @@ class Memory:
         project: str | None = None,
         agent: str | None = None,
     ) -> records.Fact:
-        """Store a lasting statement about a user; its `outcome` says what became of it.
+        """Store a lasting statement about a user; `outcome` says whether it was new, known or replaced another.
 
         A statement that is already known is a "duplicate" and raises the fact's confidence. With an `attribute`
         (such as "residence"), it replaces what was held about that attribute ("superseded"), which stays on record.
@@ -278,17 +278,17 @@ class Memory:
     async def retract(
         self, fact_id: str, *, user_id: str | None = None, tenant: str | None = None
     ) -> records.Fact:
-        """Stop holding a fact, which stays on record as retracted; if a user is named, only one of theirs."""
+        """Retract a fact; it stays on record as retracted. If a user is named, the fact must be theirs."""
         scope = self._scope(tenant, user_id)
         return await self.engine.tier(Facts).book.retract(scope, records.checked_id(fact_id, "fact id"))
 
     async def correct(
         self, fact_id: str, text: str, *, user_id: str | None = None, tenant: str | None = None
     ) -> records.Fact:
-        """Replace what a fact says, and return the fact that holds from now on; if a user is named, only one of theirs.
+        """Correct a fact, and return the one that replaces it. If a user is named, the fact must be theirs.
 
-        The wrong statement stays on record as retracted, and `undo` brings it back. A fact that is no longer held
-        raises `ConflictError`.
+        The wrong statement stays on record as retracted, and `undo` brings it back. A fact that is no longer
+        current raises `ConflictError`.
         """
         scope = self._scope(tenant, user_id)
         fact = await self.engine.tier(Facts).book.correct(scope, records.checked_id(fact_id, "fact id"), text)
@@ -389,10 +389,10 @@ class Memory:
         offset: int = 0,
         limit: int | None = None,
     ) -> str:
-        """Look at the text of an archived page of the tenant, or of one of its users: whole, by `query` or by
-        part, as with `load`.
+        """Read the text of an archived page of the tenant, or of one of its users: whole, by `query`
+        or by part, as with `load`.
 
-        This is not counted as a page fault, because loads say what the model needed.
+        This is not counted as a load, because loads show what the model needed.
         """
         engine, scope = self.engine, self._scope(tenant, user_id)
         return await load_text(engine, scope, uuid, query=query, offset=offset, limit=limit, counted=False)

@@ -44,7 +44,7 @@ METRICS: tuple[Metric, ...] = (
     _histogram("pagefile_store_seconds", "Time of database calls.", _SECONDS, "verb"),
     _histogram("pagefile_session_seconds", "Time to read a session value.", _SECONDS),
     _counter("pagefile_session_cache_total", "Session reads answered by the cache, or not.", "result"),
-    _histogram("pagefile_window_tokens", "Tokens of the windows handed out.", _TOKENS),
+    _histogram("pagefile_window_tokens", "Tokens per window.", _TOKENS),
     _counter(
         "pagefile_memory_changes_total",
         "Windows that show other memories than the window before them in their conversation.",

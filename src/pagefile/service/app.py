@@ -52,7 +52,7 @@ from pagefile.tiers.episodes import Episodes
 _ABOUT = (
     "Virtual memory for LLM agents: everything the agent ever saw stays on disk, and every model call gets the window "
     "that fits. Conversations, users and tenants are named in the body or the query string; unknown fields are refused.\n\n"
-    "Not described here, because others describe them: the gateway (the APIs of OpenAI and Anthropic under `/v1`), the MCP server "
+    "Documented elsewhere: the gateway (the APIs of OpenAI and Anthropic under `/v1`), the MCP server "
     "(`/mcp`), OpenTelemetry's spans (`/v1/traces`), and the APIs of other memories (`/mem0`, `/agent-memory`, `/v1/memory_stores`)."
 )
 

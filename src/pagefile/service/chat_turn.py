@@ -295,16 +295,16 @@ routes = router("Chat")
 
 @routes.post("/v1/chat/stream", name="stream_chat", **_EVENTS)
 async def stream(request: Request, body: wire.AskChat) -> Response:
-    """Have the model of the settings answer a message, as server-sent events.
+    """Have the configured model answer a message, as server-sent events.
 
     `turn` comes first, when the message is on disk. Then `node` (route, recall, retrieve, generate, tools, persist) with its duration,
     `token` with words of the answer, `archived` and `loaded` when results leave the window and come back, `checkpoint` when a summary
     takes effect, and `done` with the turn's place and exact tokens, or `error` with a problem document. Lines that begin with a colon
     are heartbeats. The model's calls of `load_tool_history` and `search_tool_history` are answered here.
 
-    Every event has an id. A client that loses its connection repeats the request with the `Last-Event-ID`, and gets what came after that event;
-    the same `id` or `Idempotency-Key` alone brings the whole answer, which the model is asked for once. A turn that is done is answered
-    from the log. `POST /v1/turns/abort` stops an answer.
+    Every event has an id. A client that loses its connection repeats the request with a `Last-Event-ID`, and gets the events after that one.
+    The same `id` or `Idempotency-Key` alone returns the whole answer; the model is called only once. The answer of a completed turn
+    comes from the log. `POST /v1/turns/abort` stops an answer.
     """
     model = cast("ChatModel | None", request.app.state.model)
     if model is None:
@@ -331,9 +331,9 @@ async def stream(request: Request, body: wire.AskChat) -> Response:
 
 @routes.get("/v1/chat/stream", name="resume_chat", **_EVENTS)
 async def resume(request: Request, params: Annotated[wire.ResumeParams, Query()]) -> Response:
-    """Read an answer again, or go on after the event that `Last-Event-ID` names: what an `EventSource` of a browser does by itself.
+    """Read an answer again, or continue after the event that `Last-Event-ID` names, as a browser's `EventSource` does by itself.
 
-    An answer in progress is followed, one that is done is read from the log. Nothing is asked of the model.
+    An answer in progress is followed, and a completed one is read from the log. The model is not called.
     """
     chat, last = chat_of(request, params), EventId.read(request.headers.get("last-event-id"))
     # Adding nothing returns what is there.

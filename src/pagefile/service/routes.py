@@ -163,7 +163,7 @@ async def load(request: Request, body: ask.AskLoad) -> Response:
 
 @archive.get("/v1/load", response_model=out.LoadOut)
 async def load_by_query(request: Request, params: Annotated[ask.LoadParams, Query()]) -> Response:
-    """The same as POST, for a link."""
+    """The same as the POST, for use in a link."""
     return await _loaded(request, params)
 
 

@@ -246,7 +246,7 @@ class ExplanationOut(Mirror[Explanation]):
 
     about = {
         "blocks": "The context bill in order of priority; with the receipt's framing it adds up to the call's tokens.",
-        "exact": "Whether that is what was handed out, byte for byte.",
+        "exact": "Whether that is what was sent, byte for byte.",
         "why": _WHY,
         "previous": "The call before this one.",
         "shared_messages": "With how many of the same messages that one's prompt begins.",
@@ -300,9 +300,9 @@ class ReplayOut(Mirror[Replay]):
 
     about = {
         "changes": "What was changed, by dotted name.",
-        "exact": "Whether `before` is what was handed out, byte for byte.",
+        "exact": "Whether `before` is what was sent, byte for byte.",
         "why": _WHY,
     }
     call: CallOut
     before: _WholeWindow = Field(description="The window as it was, made again.")
-    after: _WholeWindow = Field(description="What it would have been; it was never handed out.")
+    after: _WholeWindow = Field(description="What it would have been; it was never sent.")
