@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from pagefile.arrays import Float64s, np
-from pagefile.text.relevance import is_exercise, is_general
+from pagefile.text.relevance import is_exercise, is_general, is_of_world, names_things
 from pagefile.text.sentences import HAN
 from pagefile.text.tables import table
 from pagefile.text.words import terms
@@ -21,9 +21,9 @@ from pagefile.text.words import terms
 Floats = Float64s
 
 _TABLE = table("pagefile.text", "fact_relevance")
-_TASK, _OWN, _THINGS, _FIRST, _OTHERS, _DEMANDS, _QUESTION, _GENERAL = (
+_TASK, _OWN, _FIRST, _OTHERS, _DEMANDS, _QUESTION = (
     re.compile(_TABLE[name], re.IGNORECASE)
-    for name in ("task", "own", "things", "first_person", "others", "demands", "question", "general")
+    for name in ("task", "own", "first_person", "others", "demands", "question")
 )
 _KIN = {word: kin for kin, words in _TABLE["kin"].items() for word in words.split()}
 _HAN_KIN = {word: kin for word, kin in _KIN.items() if not word.isascii() and re.match(f"[{HAN}]", word)}
@@ -92,8 +92,8 @@ class Message(NamedTuple):
             _OTHERS.search(text) is not None,
             _QUESTION.search(text) is not None,
             is_general(text) or is_exercise(text),
-            _GENERAL.search(text) is not None and _THINGS.search(text) is None,
-            _THINGS.search(text) is not None,
+            is_of_world(text),
+            names_things(text),
             _WORD.search(text) is not None,
         )
 

@@ -83,6 +83,24 @@ _EXERCISE = re.compile(
 )
 
 
+#: What somebody has, beside whom a bare "me" or 我 is only who speaks.
+_THINGS = re.compile(r"\b(?:my|our|mine|ours)\b|我[的家们爸妈]|咱", re.IGNORECASE)
+#: More questions about the world, and how anything is done, where nothing particular is named.
+_OF_WORLD = re.compile(
+    r"\bhow (?:do|can|to|would) (?:(?:i|you|one) )?(?:\w+ ){1,4}?an?\b"
+    r"|^\W*how (?:do|can) (?:i|you|one) (?!.*\b(?:the|that|those|this|these)\b)\w+ \w+"
+    r"|\b(?:best|good|right|polite|quick) way (?:to|of)\b"
+    r"|\bhow (?:many|much|old|far|long|tall|deep|big|heavy) (?:\w+ )?(?:is|are|does|can) (?:there |an? |in )"
+    r"|\b(?:what|which)(?:'s| is| are| was| were) the (?:capital|rules? of|(?:boiling|melting|freezing) point|population|currency|"
+    r"(?:atomic|chemical) \w+|plural|(?!best|latest|nearest|newest)\w{2,}est\b)"
+    r"|\bexplain\b|\bwho won\b"
+    r"|^(?:如何|怎么(?!样|回事|还|又|没|不))|^用\s*\w+怎么|[^我你]{2,}咋个[^我你]+$|代表什么|有多[高长深宽重快远大]|什么是"
+    r"|(?:是谁|哪个|哪位|哪一?年).{0,4}[修建写画造证发创成开][^我你]{0,4}的?[?？]?$|谁(?:写|画|作|拍)的|作者是谁|出生在哪|多少[公英]?[斤里尺]"
+    r"|(?:首都|化学符号|原子序数|沸点|熔点)(?:是|有)?(?:什么|哪|多少)",
+    re.IGNORECASE,
+)
+
+
 class Weights(NamedTuple):
     bias: float
     weights: Floats
@@ -150,6 +168,16 @@ def turn_features(found: Sequence[Found[Any]]) -> Floats:
 def is_general(message: str) -> bool:
     """Whether a message asks about general knowledge, without reference to the user."""
     return _FIRST_PERSON.search(message) is None and _GENERAL.search(message) is not None
+
+
+def is_of_world(message: str) -> bool:
+    """Whether a message asks how something is done, or about the world, and names nothing of the user's."""
+    return _OF_WORLD.search(message) is not None and _THINGS.search(message) is None
+
+
+def names_things(message: str) -> bool:
+    """Whether a message names something of the user's."""
+    return _THINGS.search(message) is not None
 
 
 def is_exercise(message: str) -> bool:

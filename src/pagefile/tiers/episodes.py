@@ -321,7 +321,8 @@ class Episodes(base.OwnTier):
         leans = in_talk and goes_on(query)
         known = familiarity._replace(turns=relevance.FEW_TURNS) if leans else familiarity
         need = relevance.needs(query, fresh, known) if self.gate == "auto" else 1.0
-        if need < (value.OPENING_IN_TALK if leans else value.OPENING):
+        of_world = relevance.is_of_world(query)
+        if need < (value.OPENING_IN_TALK if leans else value.OPENING_OF_WORLD if of_world else value.OPENING):
             return []
         values = [need * chance for chance in relevance.helps(fresh)]
         return [

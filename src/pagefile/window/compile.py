@@ -260,11 +260,12 @@ def _unfold(packing: _Packing, kept: Candidate) -> None:
 
 
 def _reserve(packing: _Packing, valued: Sequence[Candidate]) -> int:
-    """The tokens reserved for candidates with a value: what they ask for, up to their share.
+    """The tokens reserved for candidates with a value: what those ask for that turns may leave for, up to their share.
 
     It depends on nothing that is kept, so that a larger window never holds less of the conversation.
     """
-    wanted = [c for c in valued if value.shortest_is_worth(c) and c.id not in packing.given_up]
+    price = value.PRICE if packing.budget.tokens < SUMMARY_FROM else value.PRICE_OF_TURNS
+    wanted = [c for c in valued if value.shortest_is_worth(c, price) and c.id not in packing.given_up]
     names = {name for c in wanted for name in _FRAMES[c.block]} - packing.framed
     frames = sum(_frame_cost(name, packing.count) for name in names)
     headings = {_heading_key(c): c.heading for c in wanted if c.heading}

@@ -13,15 +13,17 @@ from pagefile.window.candidates import Candidate, Form
 #: The least that a token must bring. Measured (`pagefile bench window`): cheaper, a window fills with what
 #: rarely helps; dearer, it leaves out part of what a question needs.
 PRICE = 6e-5
+#: The same for a token of the conversation itself: what leaves for a piece of memory moves the beginning of the prompt, which caches know.
+PRICE_OF_TURNS = 3e-4
 #: A message that needs memory with a lower probability gets none: even a short block of memory distracts.
 OPENING = 0.45
-#: The same for a message that leans on what was said right before it.
-OPENING_IN_TALK = 0.8
+#: The same for a message that leans on what was said right before it, and for a question about the world.
+OPENING_IN_TALK, OPENING_OF_WORLD = 0.8, 0.8
 
 
-def worth(value: float, tokens: int) -> bool:
+def worth(value: float, tokens: int, price: float = PRICE) -> bool:
     """Whether something of this value should take this many tokens."""
-    return value > 0 and value >= PRICE * tokens
+    return value > 0 and value >= price * tokens
 
 
 def by_value(candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -37,9 +39,9 @@ def density(candidate: Candidate) -> float:
     return form.share * (candidate.value or 0.0) / max(1, form.tokens)
 
 
-def shortest_is_worth(candidate: Candidate) -> bool:
+def shortest_is_worth(candidate: Candidate, price: float = PRICE) -> bool:
     return bool(candidate.forms) and worth(
-        candidate.forms[-1].share * (candidate.value or 0.0), candidate.forms[-1].tokens
+        candidate.forms[-1].share * (candidate.value or 0.0), candidate.forms[-1].tokens, price
     )
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pagefile.text.relevance import FEATURES, helps, is_exercise, needs, page_helps, weights
+from pagefile.text.relevance import FEATURES, helps, is_exercise, is_of_world, needs, page_helps, weights
 from pagefile.text.turn_ranking import Placed, TurnIndex
 from pagefile.text.words import is_trivial, terms
 
@@ -129,3 +129,34 @@ def test_whatever_names_something_is_not(message):
 def test_every_feature_has_its_weight():
     for kind, names in FEATURES.items():
         assert len(weights(kind, meaning=True).weights) == len(names)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "How do I sharpen kitchen scissors?",
+        "How many feet are in a mile?",
+        "What's the boiling point of ethanol?",
+        "怎么分辨真假钞票？",
+        "《夜巡》是谁画的",
+        "荷兰的首都是哪里？",
+    ],
+)
+def test_what_asks_about_the_world(message):
+    assert is_of_world(message)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "How do I restart the router?",
+        "How many eggs are in our fridge?",
+        "What's the best pizza place?",
+        "What was the name of that film?",
+        "我家的猫怎么喂？",
+        "怎么还没到",
+        "谁是我们的房东？",
+    ],
+)
+def test_what_may_be_about_the_user(message):
+    assert not is_of_world(message)

@@ -223,3 +223,20 @@ def test_a_window_without_room_is_refused():
     """A budget of nothing is a mistake, not a window."""
     with pytest.raises(BudgetError, match="window_tokens is 0"):
         Budget(0)
+
+
+@pytest.mark.parametrize(
+    ("worth", "window", "turns"),
+    [
+        # 100 tokens each: .02 is worth its room where nothing leaves for it, .04 is worth a turn, and in a small window both are.
+        (0.02, 2000, 6),
+        (0.04, 2000, 5),
+        (0.02, 1400, 3),
+    ],
+)
+def test_turns_leave_for_what_is_worth_more_than_room(worth, window, turns):
+    """The beginning of the prompt moves when a turn leaves, and caches know the beginning."""
+    pieces = [entry(f"e{n}", "episodes", "word " * 100, n)._replace(value=worth) for n in range(5)]
+    shown = [turn(n, 260, block="recent") for n in range(1, 7)]
+    compiled = compile_window([*pieces, *shown, current()], Budget(window), count)
+    assert len(kept(compiled) & {one.id for one in shown}) == turns
