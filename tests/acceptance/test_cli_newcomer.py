@@ -5,6 +5,7 @@ import pytest
 
 from pagefile import Memory
 from tests.acceptance.cli_calling import pagefile
+from tests.servers.ports import free_port
 
 
 @pytest.fixture(autouse=True)
@@ -90,3 +91,23 @@ def test_recall_for_a_user_who_is_not_there():
     pagefile("record", "c", "--user", "I like fondue.", "--user-id", "ada")
     assert "Nothing is recorded for user 'aada'" in pagefile("recall", "fondue", "--user", "aada").err
     assert "Nothing recorded here answers" in pagefile("recall", "zebra", "--user", "ada").err
+
+
+def test_doctor_names_a_cache_that_does_not_answer(monkeypatch: pytest.MonkeyPatch):
+    """The service works without it, which is not what whoever configured it wants."""
+    pagefile("record", "c", "--user", "hi")
+    monkeypatch.setenv("PAGEFILE_SESSIONS", f"redis://127.0.0.1:{free_port()}/0")
+    said = pagefile("doctor")
+    assert (0, True) == (said.code, "does not answer" in said.words)
+    assert "Nothing is broken; worth reading: 1 note (sessions)." in said.out
+
+
+def test_doctor_has_one_line_for_what_is_not_installed(monkeypatch: pytest.MonkeyPatch):
+    """Scripts get a check for each of them."""
+    monkeypatch.setattr(
+        "importlib.metadata.requires",
+        lambda _: ["nothing-like-it>=1; extra == 'dreams'", "nor-this; extra == 'naps'"],
+    )
+    assert "other extras not installed: dreams, naps" in pagefile("doctor").words
+    checks = {one["name"]: one for one in pagefile("doctor", "--json").json["checks"]}
+    assert "pip install 'nothing-like-it>=1'" in checks["extra dreams"]["advice"]

@@ -53,7 +53,7 @@ export interface paths {
         };
         /**
          * Calls
-         * @description The most recent windows handed out, newest first.
+         * @description The most recently recorded windows, newest first.
          */
         get: operations["listCalls"];
         put?: never;
@@ -73,9 +73,9 @@ export interface paths {
         };
         /**
          * Get Call
-         * @description One recorded call by its id; it says of which conversation it is.
+         * @description One recorded call by its id, with its conversation.
          *
-         *     404 where it is no longer kept, or belongs to another user.
+         *     404 if it is no longer kept, or belongs to another user.
          */
         get: operations["getCall"];
         put?: never;
@@ -95,7 +95,7 @@ export interface paths {
         };
         /**
          * Resume Chat
-         * @description Read an answer again, or go on after the event that `Last-Event-ID` names: what an `EventSource` of a browser does by itself.
+         * @description Read an answer again, or continue after the event that `Last-Event-ID` names, as a browser's `EventSource` does by itself.
          *
          *     An answer in progress is followed, one that is done is read from the log. Nothing is asked of the model.
          */
@@ -103,7 +103,7 @@ export interface paths {
         put?: never;
         /**
          * Stream Chat
-         * @description Have the model of the settings answer a message, as server-sent events.
+         * @description Have the configured model answer a message, as server-sent events.
          *
          *     `turn` comes first, when the message is on disk. Then `node` (route, recall, retrieve, generate, tools, persist) with its duration,
          *     `token` with words of the answer, `archived` and `loaded` when results leave the window and come back, `checkpoint` when a summary
@@ -136,7 +136,7 @@ export interface paths {
         put?: never;
         /**
          * Checkpoint
-         * @description Let a summary, given or generated, replace all but the last `recent_turns` turns in windows.
+         * @description Replace all but the last `recent_turns` turns in windows by a summary, yours or a generated one.
          */
         post: operations["checkpoint"];
         delete?: never;
@@ -242,7 +242,7 @@ export interface paths {
         put?: never;
         /**
          * Remember
-         * @description Store a lasting statement about a user; its `outcome` says what became of it.
+         * @description Store a lasting statement about a user; `outcome` says whether it was new, known or replaced another.
          */
         post: operations["remember"];
         delete?: never;
@@ -262,7 +262,7 @@ export interface paths {
         put?: never;
         /**
          * Correct
-         * @description Replace what a fact says, and return the fact that holds from now on; if a user is named, only one of theirs.
+         * @description Correct a fact, and return the one that replaces it. If a user is named, the fact must be theirs.
          *
          *     409 where the fact is no longer held.
          */
@@ -304,7 +304,7 @@ export interface paths {
         put?: never;
         /**
          * Retract
-         * @description Stop holding a fact, which stays on record as retracted; if a user is named, only one of theirs.
+         * @description Retract a fact; it stays on record as retracted. If a user is named, the fact must be theirs.
          */
         post: operations["retract"];
         delete?: never;
@@ -428,7 +428,7 @@ export interface paths {
         };
         /**
          * Load By Query
-         * @description The same as POST, for a link.
+         * @description The same as the POST, for use in a link.
          */
         get: operations["loadByQuery"];
         put?: never;
@@ -494,7 +494,7 @@ export interface paths {
         };
         /**
          * Get Conversation
-         * @description One conversation in one row.
+         * @description One conversation: its owner, times and counts.
          *
          *     404 where the conversation was never used, or belongs to another user.
          */
@@ -576,7 +576,7 @@ export interface paths {
         };
         /**
          * Get Page
-         * @description What is known of an archived tool result without its text, even when that was purged.
+         * @description An archived tool result without its text: tool, size, synopsis, sources; also after the text was purged.
          */
         get: operations["getPage"];
         put?: never;
@@ -598,7 +598,7 @@ export interface paths {
         put?: never;
         /**
          * Pin
-         * @description Keep a page in every window of its conversation and out of every purge, or stop doing so.
+         * @description Pin a page, so that it is in every window of its conversation and never purged, or unpin it.
          */
         post: operations["pin"];
         delete?: never;
@@ -656,7 +656,7 @@ export interface paths {
         };
         /**
          * Peek
-         * @description Look at the text of an archived page of the tenant, or of one of its users: whole, by `query` or by part, as with `load`.
+         * @description Read the text of an archived page of the tenant, or of one of its users: whole, by `query` or by part, as with `load`.
          */
         get: operations["peek"];
         put?: never;
@@ -718,7 +718,7 @@ export interface paths {
         put?: never;
         /**
          * Reset
-         * @description Start over: what came before leaves the windows of this conversation, by recall too.
+         * @description Start over: what came before no longer enters the windows of this conversation, not even by recall.
          */
         post: operations["reset"];
         delete?: never;
@@ -856,7 +856,7 @@ export interface paths {
          * Record
          * @description Write one done turn; when this returns, it is on disk.
          *
-         *     The same id with the same text answers with the stored turn, with another text it is a conflict (409): a request with an id can be repeated safely. Without one, an `Idempotency-Key` replaces it.
+         *     The same id with the same text returns the stored turn; with another text it is a conflict (409). So a request with an id can be repeated safely. Without an id, use an `Idempotency-Key`.
          */
         post: operations["record"];
         delete?: never;
@@ -898,7 +898,7 @@ export interface paths {
          * Begin
          * @description Write the user's message before the answer exists; the turn stays open until `complete` or `abort`.
          *
-         *     The same id with the same message answers with the stored turn as it is, with another message it is a conflict (409).
+         *     The same id with the same message returns the stored turn in its current state; with another message it is a conflict (409).
          */
         post: operations["begin"];
         delete?: never;
@@ -936,7 +936,7 @@ export interface paths {
         };
         /**
          * Done Turns
-         * @description Done turns of a tenant, a user or a conversation, one conversation after another; pass `next` as `after` to continue.
+         * @description Completed turns of a tenant, a user or a conversation, one conversation after another; pass `next` as `after` to continue.
          */
         get: operations["listDoneTurns"];
         put?: never;
@@ -976,7 +976,7 @@ export interface paths {
         };
         /**
          * Get Messages
-         * @description The messages of a turn as they were recorded, as equal JSON, with every tool result, image and file in full.
+         * @description The messages of a turn, exactly as they were recorded, with every tool result, image and file in full.
          */
         get: operations["getMessages"];
         put?: never;
@@ -2274,7 +2274,7 @@ export interface components {
             call: components["schemas"]["CallOut"];
             /**
              * Exact
-             * @description Whether that is what was handed out, byte for byte.
+             * @description Whether that is what was sent, byte for byte.
              */
             exact: boolean;
             /**
@@ -3825,7 +3825,7 @@ export interface components {
          * @description A recorded window beside its replay, with the differences.
          */
         ReplayOut: {
-            /** @description What it would have been; it was never handed out. */
+            /** @description What it would have been; it was never sent. */
             after: components["schemas"]["WindowOut"];
             /** @description The window as it was, made again. */
             before: components["schemas"]["WindowOut"];
@@ -3840,7 +3840,7 @@ export interface components {
             comparison: components["schemas"]["ComparisonOut"];
             /**
              * Exact
-             * @description Whether `before` is what was handed out, byte for byte.
+             * @description Whether `before` is what was sent, byte for byte.
              */
             exact: boolean;
             /**

@@ -18,6 +18,7 @@ from pagefile.cli.output import say, show_table, visible
 from pagefile.engine import Memory
 from pagefile.engine.verification import Report, verify
 from pagefile.errors import PagefileError
+from pagefile.records import DEFAULT_TENANT, Scope
 from pagefile.settings import Settings
 from pagefile.settings.sources import DEFAULT, shown
 from pagefile.text.tokens import open_counter
@@ -62,17 +63,26 @@ def doctor(cli: Invocation) -> None:
 
 
 def _show(checks: list[Check], broken: int) -> None:
-    advised = [(one, f"\n→ {visible(one.advice)}" if one.advice else "") for one in checks]
+    shown_checks = [one for one in checks if not _left_out(one)]
+    advised = [(one, f"\n→ {visible(one.advice)}" if one.advice else "") for one in shown_checks]
     rows = [(one.state, one.name, visible(one.found) + advice) for one, advice in advised]
+    if missing := [one.name.removeprefix(_EXTRA) for one in checks if _left_out(one)]:
+        how = "→ To install one: pip install 'pagefile[NAME]', or in a clone pip install '.[NAME]'"
+        rows.append(("", "other extras", f"not installed: {', '.join(missing)}\n{how}"))
     show_table(("", "what", "found"), rows)
     # A missing extra is a choice, not worth a note.
-    notes = [one.name for one in checks if one.state == "note" and not one.name.startswith(_EXTRA)]
+    notes = [one.name for one in shown_checks if one.state == "note"]
     if broken:
         say(f"\n{broken} broken.")
     elif notes:
         say(f"\nNothing is broken; worth reading: {plural(len(notes), 'note')} ({', '.join(notes)}).")
     else:
         say("\nAll is well.")
+
+
+def _left_out(check: Check) -> bool:
+    """Extras that are not installed are a line together; scripts get a check for each."""
+    return check.name.startswith(_EXTRA) and check.state == "note"
 
 
 @command(tenant=False)
@@ -149,6 +159,8 @@ def _database(cli: Invocation) -> Iterator[Check]:
             return
         yield _described(place, cast("Mapping[str, object]", described["store"]))
         yield _data(cli)
+        if settings.sessions:
+            yield _sessions(cli)
         for store, count in cast("Mapping[str, int]", described["erasures_owed"]).items():
             yield Check(
                 f"erasures in {store}",
@@ -179,12 +191,28 @@ def _data(cli: Invocation) -> Check:
     except PagefileError as error:
         return Check("data", "broken", str(error), _VERIFY)
     if report is None:
-        return Check("data", "ok", f"{number(seen[0])} of {number(seen[1])} rows are intact", _REST)
+        return Check("data", "ok", f"{number(seen[0])} of {number(seen[1])} rows checked, all intact", _REST)
     if report.damage:
         places = {one.conversation for one in report.findings if one.level == "damage"} - {None}
         where = f" in {', '.join(sorted(filter(None, places))[:5])}" if places else ""
         return Check("data", "broken", f"{plural(report.damage, 'thing')} damaged{where}", _VERIFY)
-    return Check("data", "ok", f"{number(report.checked.get('rows', 0))} rows are intact")
+    return Check("data", "ok", f"{plural(report.checked.get('rows', 0), 'row')} checked, all intact")
+
+
+def _sessions(cli: Invocation) -> Check:
+    """Whether the cache of session values answers."""
+
+    async def asked(memory: Memory) -> bool:
+        cache = memory.engine.cache
+        if cache is not None:
+            await cache.get(Scope(DEFAULT_TENANT, None, "doctor"))
+        return cache is None or not cache.errors
+
+    place = str(shown(cli.settings.sessions))
+    if cli.run(asked, settings=quiet(cli.settings)):
+        return Check("sessions", "ok", f"{place} answers")
+    advice = "Start it, or correct the setting `sessions`. Until then, sessions come from the database."
+    return Check("sessions", "note", f"{place} does not answer", advice)
 
 
 def _recall(cli: Invocation) -> Check:

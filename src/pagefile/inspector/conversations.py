@@ -15,6 +15,8 @@ PER_PAGE = 25
 LOOKED_AT = 2_000
 #: How many of a conversation's archived results are counted for a list.
 _COUNTED = 200
+#: Characters of a conversation's first turn in a list.
+_BEGINNING = 160
 _SESSIONS_SHOWN = 30
 
 #: The orders of the list, and the attributes that they sort by.
@@ -44,7 +46,8 @@ async def rows_of(memory: Memory, heads: Sequence[ConversationInfo]) -> tuple[Ro
         first, pages = await chat.turns(limit=1), await chat.pages(limit=_COUNTED)
         kept = sum(page.stored_bytes for page in pages if page.purged is None)
         said = " ".join(first[0].text.split()) if first else ""
-        return Row(head, said[:160], len(pages), pages.next is not None, kept)
+        began_with = said if len(said) <= _BEGINNING else said[: _BEGINNING - 1].rstrip() + "…"
+        return Row(head, began_with, len(pages), pages.next is not None, kept)
 
     return tuple([await row(head) for head in heads])
 

@@ -259,6 +259,8 @@ def said(text: str, reader: Reader, *, shown: int = _SHOWN) -> Content:
     """Spoken text, line by line; long texts can be expanded."""
     if len(text) <= shown + 200:
         return el("div", text, class_="text")
+    # Between words where there are any nearby: Chinese has none.
+    shown = max(text.rfind(" ", shown - 30, shown), text.rfind("\n", shown - 30, shown)) + 1 or shown
     rest = text[shown : shown + _MORE]
     left = len(text) - shown - len(rest)
     more = el("summary", reader.say("text.more", n=reader.number(len(text) - shown)))
