@@ -1,6 +1,6 @@
-"""How long each hook takes with its own start: `python -m tests.agents.latency [RUNS]`.
+"""How long each hook takes with its own start: `python -m tests.agents.latency [RUNS [TURNS]]`.
 
-The script, in a process of its own as an agent starts it, asks a service on this machine whose project has a history of 200 turns.
+The script, in a process of its own as an agent starts it, asks a service on this machine whose project has a history of 200 turns, or of TURNS.
 """
 
 import resource
@@ -32,14 +32,14 @@ def events(number):
     }
 
 
-def measured(runs):
+def measured(runs, turns=200):
     """By hook: its times in ms, and how often it answered before its deadline with something."""
     times = {}
     with tempfile.TemporaryDirectory() as folder:
         with listening(Settings(url=f"sqlite:///{folder}/memory.db")) as url:
             with BlockingClient.open(url) as client:
                 chat = client.conversation("old", user_id=USER)
-                for number in range(200):
+                for number in range(turns):
                     chat.record(
                         f"What about module_{number % 97}, part {number}?", f"It has {number} functions."
                     )
@@ -55,9 +55,9 @@ def measured(runs):
     return times
 
 
-def main(runs):
+def main(runs=20, turns=200):
     print(f"{'hook':20} {'median ms':>9} {'worst ms':>9} {'answered':>9}   ({runs} runs each)")
-    for name, found in measured(runs).items():
+    for name, found in measured(runs, turns).items():
         took = [one for one, _ in found]
         answered = sum(told for _, told in found)
         print(f"{name:20} {statistics.median(took):9.0f} {max(took):9.0f} {answered:9}")
@@ -67,4 +67,4 @@ def main(runs):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 20)
+    main(*map(int, sys.argv[1:]))
