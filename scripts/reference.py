@@ -243,7 +243,7 @@ def errors() -> Iterator[str]:
         yield f"{' '.join((error.__doc__ or '').split())}\n"
         yield f"**What to do:** {NOTES['errors'][error.__name__]}\n"
         home = "" if error.__module__ == "pagefile.errors" else f" · in `{error.__module__}`"
-        yield f"Code `{kind.code}` · HTTP {kind.status} · is a {parents}{home}\n"
+        yield f"Code `{kind.code}` · HTTP {kind.status} · subclass of {parents}{home}\n"
     yield "## Problems of the HTTP service alone {#problems}\n"
     yield NOTES["pages"]["problems"]
     yield from table(

@@ -103,7 +103,7 @@ class NotOpenError(ClosedError, AttributeError):
 
 
 class AccessError(PagefileError, code="forbidden"):
-    """This key may not do that."""
+    """This key does not allow that."""
 
 
 class UnauthorizedError(AccessError):
@@ -138,7 +138,7 @@ class StoreCorruptError(StoreError):
 
 
 class ConflictError(StoreError):
-    """The record exists already with other contents, or has moved on."""
+    """The record already exists with different content, or was changed in the meantime."""
 
 
 class ErasedError(ConflictError):
@@ -150,7 +150,7 @@ class SchemaVersionError(StoreError):
 
 
 class VectorIndexError(StoreError):
-    """The vectors cannot be kept or searched there."""
+    """Vectors cannot be stored or searched in this index."""
 
 
 class TransferError(PagefileError, ValueError):
@@ -158,7 +158,7 @@ class TransferError(PagefileError, ValueError):
 
 
 class TierError(PagefileError):
-    """A tier from outside could not do what it had to."""
+    """A custom tier failed."""
 
 
 class ModelError(PagefileError):

@@ -203,7 +203,7 @@ CORRECT = Verb(
     ask.CorrectFact,
     out.FactOut,
     changes=True,
-    remark="409 where the fact is no longer held.",
+    remark="409 if the fact is no longer current.",
 )
 FACT_REVISIONS = Verb(
     Memory.fact_revisions, "GET /v1/facts/revisions", ask.FactRevisionsParams, Page[out.RevisionOut]

@@ -102,7 +102,7 @@ def test_context_shows_the_window_and_why():
         "never cut",
         "fact:",
         "o200k_base",
-        "mode FULL_HISTORY",
+        "full history",
         "prefix ",
         "framing ",
         "ratio 0.01",

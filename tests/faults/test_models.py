@@ -54,7 +54,7 @@ def test_every_mood_in_turn_and_then_well_again(place, stopwatch):
     counted = metrics(service)
     for tier in ("meaning", "facts", "summarizer"):
         assert counted[f'pagefile_degraded_total{{tier="{tier}"}}'] > 0, tier
-    assert "recall goes by word alone" in service.said
+    assert "Recall uses words only" in service.said
     assert "sk-secret" not in service.said
     endpoint.mood = "well"
     began = time.monotonic()

@@ -29,7 +29,7 @@ _EXTRA = "extra "
 #: How long to look for damaged data.
 _LOOK_S = 5.0
 _VERIFY = "Run `pagefile verify --full`: it names what is damaged, and what to do."
-_REST = "There was no time for the rest: `pagefile verify --full` looks at everything."
+_REST = "The rest was not checked, to save time: `pagefile verify --full` checks everything."
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,8 @@ _RUN = 6
 _DIFF_LINES = 60
 #: Calls held in memory at a time.
 _SLICE = 200
+#: What the names of the modes mean.
+_MODES = {"FULL_HISTORY": "full history", "SUMMARY_N": "summary and recent turns"}
 _STYLES = {"-": "red", "+": "green", "=": "", "…": "dim"}
 
 CallId = Annotated[
@@ -114,7 +116,7 @@ def _show_totals(window: Window) -> None:
     if reserved := " · ".join(f"{kind} {number(tokens)}" for kind, tokens in receipt.reserved.items()):
         say(f"reserved: {reserved}")
     due = ", a checkpoint is due" if window.should_checkpoint else ""
-    say(f"mode {window.mode} · ratio {window.ratio:.2f}{due} · prefix {window.prefix_hash[:12]}")
+    say(f"{_MODES[window.mode]} · ratio {window.ratio:.2f}{due} · prefix {window.prefix_hash[:12]}")
     say(f"kept {len(receipt.kept)}, left out {len(receipt.dropped)}")
 
 
@@ -231,7 +233,7 @@ def calls(
             **(
                 {}
                 if conversation
-                else {"conversation": lambda call: clipped(call.scope.conversation or "", 20)}
+                else {"conversation": lambda call: clipped(call.scope.conversation or "", 14)}
             ),
             "question": lambda call: clipped(call.query or "", 80),
         },
@@ -370,10 +372,14 @@ def _show_bill(found: Explanation) -> None:
     say()
     show_table(("block", ">tokens", ">share", ">kept", ">left out", ""), [*rows, framing])
     of = f"{number(call.tokens)} of {number(receipt.budget)} tokens ({_counter(receipt)})"
-    say(f"\n{of} · mode {call.mode} · ratio {call.ratio:.2f}")
+    say(f"\n{of} · {_MODES[call.mode]} · ratio {call.ratio:.2f}")
     if found.tokens_without is not None:
         saved = 1 - call.tokens / found.tokens_without if found.tokens_without else 0.0
-        told = f", {saved:.0%} saved" if saved > 0 else ""
+        told = (
+            f", {saved:.0%} saved"
+            if saved > 0
+            else "; everything still fits, so there is nothing to save yet"
+        )
         say(f"without Pagefile: {number(found.tokens_without)} tokens{told}")
     shared = "the first recorded call"
     if found.previous is not None:

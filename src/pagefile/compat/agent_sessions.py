@@ -31,7 +31,9 @@ class Session:
     def of(cls, asked: Asked, session_id: str) -> "Session":
         user = asked.query.get("user_id") or text_in(asked.fields, "user_id") or asked.user
         if asked.user not in {None, user}:
-            raise AccessError(f"This key is for the user {asked.user!r}: it reaches nobody else's sessions.")
+            raise AccessError(
+                f"This key is for the user {asked.user!r}: it does not open other users' sessions."
+            )
         namespace = asked.query.get("namespace") or text_in(asked.fields, "namespace")
         return cls(asked, session_id, user, namespace)
 

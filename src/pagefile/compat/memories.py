@@ -58,7 +58,9 @@ class Memories:
 
     def owner(self, user: str) -> Scope:
         if self.only not in {None, user}:
-            raise AccessError(f"This key is for the user {self.only!r}: it reaches nobody else's memories.")
+            raise AccessError(
+                f"This key is for the user {self.only!r}: it does not open other users' memories."
+            )
         return Scope(self.tenant, checked_id(user, "user id"))
 
     async def owners(self) -> list[str]:

@@ -279,7 +279,7 @@ class Engine:
             if still != left:
                 left, since = still, monotonic()
             elif monotonic() - since > stalled_s:
-                logger.warning("background work does not catch up: is a `pagefile worker` running?")
+                logger.warning("Background work does not catch up: is a `pagefile worker` running?")
                 return
             await anyio.sleep(_LOOK_S)
 

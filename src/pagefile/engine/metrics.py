@@ -52,7 +52,7 @@ METRICS: tuple[Metric, ...] = (
     _counter("pagefile_turns_total", "Turns written.", "status"),
     _counter("pagefile_facts_total", "Facts extracted from turns, and what became of them.", "outcome"),
     _counter("pagefile_redacted_total", "Pieces of text removed before they were stored.", "kind"),
-    _counter("pagefile_recalls_total", "Recalls asked for."),
+    _counter("pagefile_recalls_total", "Recalls."),
     _counter("pagefile_indexed_turns_total", "Turns whose vectors were made in the background."),
     _counter("pagefile_page_faults_total", "Archived pages loaded."),
     _counter("pagefile_degraded_total", "Times that something failed and work continued without it.", "tier"),

@@ -85,5 +85,5 @@ def _parsed(text: str) -> "FoundFacts":
         return fact_schema.FoundFacts.model_validate_json(fenced[1] if fenced else text.strip())
     except fact_schema.ValidationError as error:
         raise ModelOutputError(
-            f"The model's facts do not have the form that was asked for ({error.error_count()} problems)."
+            f"The model's facts do not have the requested form ({error.error_count()} problems)."
         ) from error

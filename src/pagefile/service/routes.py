@@ -252,7 +252,7 @@ async def checkpoint(request: Request, body: ask.MakeCheckpoint) -> Response:
     )
     found = (await open_memory(request.app).engine.store.reader.view(ViewRequest(scope, 0, 0))).checkpoint
     if found is None:
-        raise ConflictError("The conversation was reset meanwhile: the summary is no longer in force.")
+        raise ConflictError("The conversation was reset in the meantime: the summary no longer applies.")
     return written(out.CheckpointOut.of(found), verbs.CHECKPOINT.status)
 
 

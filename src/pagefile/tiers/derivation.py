@@ -50,7 +50,7 @@ class Health:
         self._meter.count("pagefile_degraded_total", tier="meaning")
         if reason != self.trouble:
             foreign = None if isinstance(error, (PagefileError, TimeoutError)) else error
-            logger.warning("recall goes by word alone: %s", reason, exc_info=foreign)
+            logger.warning("Recall uses words only: %s", reason, exc_info=foreign)
         self.trouble = reason
         self._backoff.failed()
 

@@ -210,7 +210,7 @@ class FactBook:
         async def change(fact: Fact, now: datetime) -> list[Fact]:
             if fact.retracted is not None or fact.valid_to is not None:
                 raise ConflictError(
-                    f"Fact {fact_id!r} is no longer held: remember the new statement instead."
+                    f"Fact {fact_id!r} is no longer current: remember the new statement instead."
                 )
             if fact.text == text:
                 return []

@@ -56,7 +56,8 @@ ConversationId: TypeAlias = Annotated[
     Id, Field(description="Any text of up to 255 characters.", examples=[CHAT])
 ]
 UserId: TypeAlias = Annotated[
-    Id | None, Field(description="Whose conversation it is; facts and recall need one.", examples=[USER])
+    Id | None,
+    Field(description="The user the conversation belongs to; facts and recall need one.", examples=[USER]),
 ]
 FactsUser: TypeAlias = Annotated[
     Id, Field(description="About whom; a user's key fills it in.", examples=[USER])

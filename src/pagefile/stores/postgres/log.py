@@ -80,7 +80,9 @@ async def _append(connection: Connection, draft: ports.TurnDraft, values: Values
         return rules.check_repeat(await played(connection, entry_by_id(draft.scope, draft.id)), draft)
     if told is None:
         await played(connection, check_owner(draft.scope))
-        raise ConflictError(f"Conversation {draft.scope.conversation!r} was erased meanwhile: try again.")
+        raise ConflictError(
+            f"Conversation {draft.scope.conversation!r} was erased in the meantime: try again."
+        )
     last_seq, created = told
     return rules.turn_in_place(draft, last_seq if draft.status == "done" else None, created)
 

@@ -129,7 +129,7 @@ def _check_expected(asked: Values, expected: Mapping[ItemKey, JsonValue]) -> Pla
     for key, value in sorted(expected.items(), key=lambda one: one[0]):
         item = yield from first("item_get", {**asked, **_key_values(key)}, _item)
         if (None if item is None else item.value) != value:
-            raise ConflictError("Somebody else changed this meanwhile: read it again, and repeat the change.")
+            raise ConflictError("This was changed in the meantime: read it again, and repeat the change.")
 
 
 def _owner_values(scope: Scope, now: datetime) -> Values:

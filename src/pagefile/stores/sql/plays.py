@@ -86,7 +86,7 @@ def each(statement: str, values: Mapping[str, Any], make: Callable[[Row], T]) ->
 
 def damaged(error: Exception) -> StoreCorruptError:
     return StoreCorruptError(
-        f"What was asked for is damaged ({kind_of(error)}): `pagefile verify --full` says what, and where."
+        f"The requested data is damaged ({kind_of(error)}): `pagefile verify --full` says what, and where."
     )
 
 

@@ -33,7 +33,9 @@ class SqlSessions(SessionStore):
             yield from count("session_begun", values)
             if (yield from row("session_put", values)) is None:
                 yield from check_owner(scope)
-                raise ConflictError(f"Conversation {scope.conversation!r} was erased meanwhile: try again.")
+                raise ConflictError(
+                    f"Conversation {scope.conversation!r} was erased in the meantime: try again."
+                )
 
         await self._player.write(play)
 

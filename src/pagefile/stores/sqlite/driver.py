@@ -107,7 +107,7 @@ _FAILURES = (
     ),
     Failure(
         (apsw.BusyError, apsw.LockedError),
-        "{place!r} is held by another process for too long: end the program that keeps it locked, or try again.",
+        "{place!r} stays locked by another process: end the program that locks it, or try again.",
     ),
     Failure(
         (apsw.ReadOnlyError, apsw.PermissionsError),
