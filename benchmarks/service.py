@@ -4,7 +4,8 @@
 and 64 clients, each with a user of its own. First it is found out how many turns a second get their vectors; then turns come at half that
 rate, first alone, in rounds that alternate with the bare route, which makes the same durable writes at the same rate; then with as
 many windows beside them, in rounds that alternate with `context()` in a process of its own. The clients speak plain HTTP/1.1 over connections
-that stay open: a library would take longer than what is measured.
+that stay open: a library would take longer than what is measured. A user's first window in a process, which reads that user's index, has a
+row of its own.
 """
 
 import asyncio
@@ -234,6 +235,8 @@ class _Measure:
     counter: TokenCounter
     effort: _Effort
     tell: Progress
+    #: How many users have had a window.
+    warmed: int = 0
 
     async def run(self, url: str) -> list[Row]:
         rows: list[Row] = []
@@ -262,7 +265,8 @@ class _Measure:
         ]
 
     async def _windows(self, clients: int, memory: Memory) -> list[Row]:
-        windows, inside = _Taken(), _Taken()
+        windows, inside, cold = _Taken(), _Taken(), _Taken()
+        await self._first_windows(clients, cold)
         for _ in range(self.effort.rounds):
             both = [("/v1/turns", _turn, _Taken()), ("/v1/context", _question, windows)]
             await self._paced(self.ours, clients, self.rate, both)
@@ -274,12 +278,29 @@ class _Measure:
                 inside.seconds.append(time.perf_counter() - began)
         name = f"{self.name}, {_who(clients)}: window"
         note = f"p50 {windows.p50_ms:.1f} ms; {inside.p50_ms:.1f} and {inside.p99_ms:.1f} ms for context() in-process"
+        # Where nothing is added, all of these users have asked before.
+        first = Row(
+            f"{name}, a user's first",
+            cold.p50_ms if cold.seconds else 0.0,
+            "ms",
+            note=f"median of {len(cold.seconds)}",
+        )
         spread = Row(f"{name} p99", windows.p99_ms, "ms", windows.p99_ms / windows.p50_ms, note=note)
         more = windows.p99_ms - inside.p99_ms
         beside = Row(
             f"{name} p99 beyond context()", more, "ms", more / BESIDE_MS, note=f"of {BESIDE_MS:g} ms"
         )
-        return [Row.judged(spread, SPREAD_LIMIT), Row.judged(beside, Limit("at most", 1.0))]
+        return [first, Row.judged(spread, SPREAD_LIMIT), Row.judged(beside, Limit("at most", 1.0))]
+
+    async def _first_windows(self, clients: int, taken: "_Taken") -> None:
+        """Ask once for each user who has not asked yet: a process reads a user's index for the first window."""
+        connection = await _Connection.open(self.ours, "/v1/context")
+        for number in range(self.warmed, clients):
+            began = time.perf_counter()
+            await connection.ask(next(_question(number, ())))
+            taken.seconds.append(time.perf_counter() - began)
+        self.warmed = max(self.warmed, clients)
+        await connection.close()
 
     async def _lag(self) -> Row:
         worst: list[float] = [0.0]

@@ -21,6 +21,7 @@ from pagefile.errors import PagefileError
 from pagefile.records import DEFAULT_TENANT, Scope
 from pagefile.settings import Settings
 from pagefile.settings.sources import DEFAULT, shown
+from pagefile.stores.sqlite.driver import check_encrypts
 from pagefile.text.tokens import open_counter
 from pagefile.tiers.episodes import Episodes
 from pagefile.tiers.turn_index import OtherModelError
@@ -149,6 +150,11 @@ def _database(cli: Invocation) -> Iterator[Check]:
         yield Check("database", "broken", place, f"Make the directory {str(file.parent)!r}.")
         return
     if missing:
+        try:
+            check_encrypts(settings.encryption_key_file)
+        except PagefileError as error:
+            yield Check("database", "broken", place, str(error))
+            return
         advice = "It is created when the first turn is recorded."
         yield Check("database", "ok", f"{place}: not there yet", advice)
     else:

@@ -100,6 +100,9 @@ async def test_without_such_a_sqlite_it_is_refused(tmp_path, key):
     with pytest.raises(SettingsError, match="apsw-sqlite3mc"):
         await said(settings(tmp_path, key))
     assert not list(tmp_path.glob("*.db*")) or b"opal" not in (tmp_path / "memory.db").read_bytes()
+    doctor = pagefile("doctor", "--db", tmp_path / "other.db", key=key)
+    assert 1 == doctor.returncode
+    assert "apsw-sqlite3mc" in doctor.stdout
 
 
 @pytest.mark.parametrize(("text", "why"), [("short", "5 characters"), (None, "cannot be read")])

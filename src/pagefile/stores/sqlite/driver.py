@@ -45,6 +45,15 @@ class Connection(Protocol):
     def close(self) -> None: ...
 
 
+def check_encrypts(key: object) -> None:
+    """Refuse a key that a plain SQLite would ignore, storing everything as it is."""
+    if key is not None and not hasattr(apsw, "mc_version"):
+        raise errors.SettingsError(
+            "`encryption_key_file` needs a SQLite that encrypts: put `apsw-sqlite3mc` in the place of `apsw` with "
+            "`pip uninstall -y apsw && pip install apsw-sqlite3mc`."
+        )
+
+
 def connect(
     name: str,
     flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE,
@@ -52,12 +61,7 @@ def connect(
     key: str | None = None,
 ) -> Connection:
     """A new connection; the file is looked at only when the first statement runs."""
-    if key is not None and not hasattr(apsw, "mc_version"):
-        # A plain SQLite would ignore the key, and store everything as it is.
-        raise errors.SettingsError(
-            "`encryption_key_file` needs a SQLite that encrypts: put `apsw-sqlite3mc` in the place of `apsw` with "
-            "`pip uninstall -y apsw && pip install apsw-sqlite3mc`."
-        )
+    check_encrypts(key)
     connection = cast("Connection", apsw.Connection(name, flags=flags))
     if key is not None:
         connection.pragma("key", key)
