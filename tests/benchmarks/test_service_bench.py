@@ -32,7 +32,13 @@ def test_every_row_is_there(tmp_path, monkeypatch):
         *[
             f"{name}, {who}: {what}"
             for who in ("1 client", "2 clients")
-            for what in ("record p50", "record p99", "window p99", "window p99 beyond context()")
+            for what in (
+                "record p50",
+                "record p99",
+                "window, a user's first",
+                "window p99",
+                "window p99 beyond context()",
+            )
         ],
         f"{name}: vectors behind at 30 turns/s",
     ] == [row.name for row in report.rows]
