@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ P99_MS = 250.0
 PEAK_MB = 400
 _JSON = "application/json"
 _LINES = "application/x-ndjson"
+_FORM = "application/x-www-form-urlencoded"
 _HERE = {"conversation_id": "attacker", "user_id": "mallory"}
 _WORDS = " ".join(f"w{number}" for number in range(140_000))
 _HEADER = b'{"type":"pagefile-export","version":1}\n'
@@ -93,8 +94,11 @@ ATTACKS: dict[str, Callable[[], Request]] = {
     "import line, 200 MB": lambda: Request(
         "/v1/import", _HEADER + b'{"type":"item","user_id":"a","namespace":["a"],"key":"k","value":"' + b"x" * 200_000_000 + b'",' + _TIMES + b"}\n", _LINES
     ),
+    "mem0, escaped text, 30 MB": lambda: Request(
+        "/mem0/v1/memories/", b'{"user_id":"mallory","messages":[{"role":"user","content":"' + b"\\n," * 10_000_000 + b'"}]}'
+    ),
+    "form of escapes, 30 MB": lambda: Request("/inspector/erase", b"a=" + b"%41%2c" * 5_000_000, _FORM),
 }  # fmt: skip
-HALF_SENT = "half-sent headers, 1,100"
 
 
 # -- the service -------------------------------------------------------------------------------------------------------
@@ -209,34 +213,74 @@ def measured(name: str) -> Measured:
             # The first windows load what later ones have.
             sent(port, Others.ASKED[1], 20)
         # Written now: to write 30 MB holds up the other client, which is a thread of this process.
-        attack = None if name == HALF_SENT else ATTACKS[name]().written()
+        attack = None if name in BY_HAND else ATTACKS[name]().written()
         # What was prepared does not count as peak.
         Path(f"/proc/{pid}/clear_refs").write_text("5")
         idle = _memory_mb(pid, "VmRSS")
         others.start()
         time.sleep(0.5)
         began = time.monotonic()
-        status = _half_sent(port) if attack is None else sent(port, attack, 120)[0]
+        status = BY_HAND[name](port) if attack is None else sent(port, attack, 120)[0]
         took, waits = time.monotonic() - began, others.end()
         peak, log = _memory_mb(pid, "VmHWM"), (Path(made) / "log").stat().st_size / 1e6
     p50, p99 = (waits[min(len(waits) - 1, int(len(waits) * part))] for part in (0.5, 0.99))
     return Measured(name, status, took, p50, p99, waits[-1], others.failed, peak - idle, log)
 
 
+def _begun(port: int, most: int, begin: bytes) -> list[socket.socket]:
+    """Connections that send this and go on."""
+    connections: list[socket.socket] = []
+    with suppress(OSError):
+        for _ in range(most):
+            one = socket.create_connection(("127.0.0.1", port), timeout=2)
+            connections.append(one)
+            one.sendall(begin)
+    return connections
+
+
 def _half_sent(port: int) -> int:
     """Connections that begin a header and never end it, for twenty seconds; how many were opened."""
-    connections: list[socket.socket] = []
-    for _ in range(1100):
-        try:
-            one = socket.create_connection(("127.0.0.1", port), timeout=2)
-            one.sendall(b"POST /v1/turns HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ")
-            connections.append(one)
-        except OSError:
-            break
+    connections = _begun(port, 1100, b"POST /v1/turns HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ")
     time.sleep(20)
     for one in connections:
         one.close()
     return len(connections)
+
+
+_POSTED = b"POST /v1/turns HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+
+
+def _crumbs(port: int) -> int:
+    """A body in chunks of one byte; how many were taken before the service had enough."""
+    (connection,) = _begun(port, 1, _POSTED + b"Transfer-Encoding: chunked\r\n\r\n")
+    sent_chunks, end = 0, time.monotonic() + 15
+    with connection, suppress(OSError):
+        while time.monotonic() < end:
+            connection.sendall(b"1\r\n \r\n" * 40_000)
+            sent_chunks += 40_000
+    return sent_chunks
+
+
+def _unfinished(port: int) -> int:
+    """Sixty bodies of 30 MB at once, none of which is sent to its end."""
+    connections = _begun(port, 60, _POSTED + b"Content-Length: 31000000\r\n\r\n")
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        for one in connections:
+            one.settimeout(0.1)
+            with suppress(OSError):
+                one.send(b" " * 1_000_000)
+    for one in connections:
+        one.close()
+    return len(connections)
+
+
+#: Attacks that are no requests, and what they count instead of a status.
+BY_HAND: dict[str, Callable[[int], int]] = {
+    "half-sent headers, 1,100": _half_sent,
+    "body in chunks of a byte": _crumbs,
+    "unfinished bodies of 30 MB, 60": _unfinished,
+}
 
 
 def main() -> None:
@@ -244,7 +288,7 @@ def main() -> None:
     given.add_argument("names", nargs="*", help="Attacks to try; by default all.")
     given.add_argument("--json", type=Path, help="Write the figures to this file too.")
     asked = given.parse_args()
-    names = asked.names or [*ATTACKS, HALF_SENT]
+    names = asked.names or [*ATTACKS, *BY_HAND]
     print(
         f"{'':4} {'attack':32} {'status':>6} {'took':>7} {'p50':>7} {'p99':>8} {'worst':>8} {'failed':>6} {'memory':>8} {'log':>6}"
     )
