@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from typing import Literal
 
 from pagefile.text.piece_ranking import RankedPage
@@ -34,6 +35,10 @@ _ROUNDS, _UNUSED = 3, 0.05
 _LEAST_PART = 24
 #: Characters before the words of a question in a part of a piece.
 _BEFORE_MATCH = 20
+#: How much of a part is taken for a word of the question.
+_WORD_CHARS = 12
+#: The share of the budget that a part of the best piece may take, where all of it is too long.
+_PART_OF_BEST = 0.8
 #: The share of the budget that the lines before the passages may take.
 _MARKERS = 0.22
 _ESCAPED = re.compile(r"\\(?:n|\"|u[0-9a-f]{4})")
@@ -77,7 +82,7 @@ def selected(text: str, query: str, *, budget: int, cost: Cost, zh: bool | None 
     written = partial(render_excerpt, total_chars=len(text), zh=zh)
     shown = _Shown(page.pieces, budget, cost, written, marker, page.asked_at)
     seeds = page.places(_LEAST_PLACES + budget // _PER_PLACE)
-    shown.fill(seeds)
+    shown.fill(seeds, answers=page.answers)
     made = Selection(shown.passages)
     made.answers = page.answers
     made.found_at, made.read_on, made.gap = shown.found_at(seeds), shown.read_on(seeds), shown.gap
@@ -189,8 +194,10 @@ class _Shown:
                 runs.append([at])
         return [self._passage(self._taken[run[0]], self._taken[run[-1]]) for run in runs]
 
-    def fill(self, seeds: Sequence[int]) -> None:
-        """Take the seeds, then what is around them, until the budget is used."""
+    def fill(self, seeds: Sequence[int], *, answers: bool = False) -> None:
+        """Take the seeds, then what is around them, until the budget is used; of a best answer that is too long, the part asked for."""
+        if answers and not self._take(seeds[0]):
+            self._take_asked(seeds[0], int(self.budget * _PART_OF_BEST))
         for at in seeds:
             self._take(at)
         # What was taken together costs less than its pieces one by one.
@@ -301,15 +308,23 @@ class _Shown:
         at = self._next(seed, 1)
         if at is None:
             return False
+        return self._take_asked(at, self.budget)
+
+    def _take_asked(self, at: int, budget: int) -> bool:
+        """Take the part of a piece that has the words of the question, as far as it fits."""
         piece = self.pieces[at]
         asked = piece.start + self.asked_at(piece.frame.text[piece.start : piece.end])
-        if self._cut(at, piece) and asked >= self._taken[at].end:
-            # The words of the question, with a little before them that tells what they belong to.
-            del self._taken[at]
-            self._cut(at, replace(piece, start=asked - _BEFORE_MATCH))
+        # The beginning tells what the words of the question belong to; else a little before them does.
+        starts = (piece.start, asked - _BEFORE_MATCH, asked)
+        wanted = min(piece.end, asked + _WORD_CHARS)
+        for room, start in product((budget, self.budget), starts):
+            fits = start >= piece.start and self._cut(at, replace(piece, start=start), room)
+            if fits and self._taken[at].end >= wanted:
+                break
+        self._left = self.budget - self._used()
         return at in self._taken
 
-    def _cut(self, at: int, piece: Piece) -> bool:
+    def _cut(self, at: int, piece: Piece, budget: int) -> bool:
         """Take the beginning of a piece, as far as it fits."""
         room = piece.end - piece.start - 1
         # The beginning of a sentence says nothing, unless there is nothing else.
@@ -317,7 +332,7 @@ class _Shown:
         while room > least:
             kept = cut(piece.frame.text[piece.start : piece.end], room + 1).removesuffix("…")
             self._taken[at] = replace(piece, end=piece.start + max(1, len(kept)))
-            if self._used() <= self.budget:
+            if self._used() <= budget:
                 return True
             room = min(room, len(kept)) * 3 // 4
         self._taken.pop(at, None)

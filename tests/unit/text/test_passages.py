@@ -548,3 +548,20 @@ def test_what_is_never_closed_hides_nothing(opening):
     )
     shown = render_excerpt(selected(page, "Row 217", budget=400, cost=len), len(page))
     assert "Row 217 costs 217 euros" in shown
+
+
+def test_of_a_best_row_that_is_too_long_the_part_asked_for_is_shown():
+    """Not another row that fits, and not the beginning of the page."""
+    rows = [{"id": n, "customer": f"Customer {n}", "note": "paid " * 9} for n in range(90)]
+    rows[60] |= {"customer": "Orchid", "note": "chargeback " + "and more of it " * 30}
+    shown = render_excerpt(
+        selected(text := json.dumps(rows), "which customer has a chargeback", budget=200, cost=len), len(text)
+    )
+    assert "data" not in shown
+    assert "[60]" in shown
+    assert "chargeback" in shown
+    table = "id | region | product\n---|---|---\n" + "".join(f"{n} | south | lamp\n" for n in range(200))
+    table += "991 | west | telescope with a stand\n" + "".join(f"{n} | south | lamp\n" for n in range(200))
+    found = render_excerpt(selected(table, "telescope", budget=110, cost=len), len(table))
+    assert "telescope" in found
+    assert len(found) <= 110
