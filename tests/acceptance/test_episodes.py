@@ -397,7 +397,7 @@ async def test_an_embedder_that_hangs_costs_a_window_a_moment():
             window = await chat.context("那个科幻电影的导演是谁？")
         assert [note for note in window.receipt.degraded if "by word only" in note]
         assert "episode:film" in episodes(window)
-        assert "was not there within 0.2 s" in (await memory.describe())["recall"]["trouble"]
+        assert "was not ready within 0.2 s" in (await memory.describe())["recall"]["trouble"]
 
 
 async def test_no_embedder_is_no_failure():

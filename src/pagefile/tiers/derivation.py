@@ -46,7 +46,8 @@ class Health:
         return self._backoff.left_s
 
     def failed(self, error: Exception) -> None:
-        reason = str(error) if isinstance(error, PagefileError) else f"{type(error).__name__}: {error}"
+        known = isinstance(error, (PagefileError, TimeoutError)) and bool(str(error))
+        reason = str(error) if known else f"{type(error).__name__}: {error}"
         self._meter.count("pagefile_degraded_total", tier="meaning")
         if reason != self.trouble:
             foreign = None if isinstance(error, (PagefileError, TimeoutError)) else error
@@ -56,7 +57,7 @@ class Health:
 
     def well(self) -> None:
         if self.trouble is not None:
-            logger.info("recall goes by meaning again")
+            logger.info("Recall uses meaning again.")
         self.trouble = None
         self._backoff.succeeded()
 

@@ -384,13 +384,13 @@ class Episodes(base.OwnTier):
                         ends = None if self.horizon is None else await self.horizon()
                 except TimeoutError as error:
                     raise TimeoutError(
-                        f"the question's vector was not there within {timeout_s:g} s"
+                        f"the question's vector was not ready within {timeout_s:g} s (embedder.query_timeout_s)"
                     ) from error
                 health.well()
                 if ends is not None:
                     found = [one for one in found if one.seq <= ends.get(one.conversation, 0)]
                 return found[:NEAREST], None
-        return (), f"episodes were looked for by word only: {health.trouble}"
+        return (), f"past turns were searched by word only: {health.trouble}"
 
     async def _read(self, home: Scope, found: Sequence[Found[_Key]]) -> list[ports.Neighbourhood] | None:
         """The turns themselves; None if one of them is no longer what was ranked."""
