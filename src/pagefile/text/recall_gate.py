@@ -78,7 +78,7 @@ def names_only_a_time(question: str) -> bool:
         return False
     found, rest = periods(question, _ANY_DAY)
     words = terms(_GENERAL.sub(" ", rest), keep_stop_words_if_empty=False)
-    return bool(found) and re.search(r"\w", rest) is not None and GENERAL_WORDS.issuperset(words)
+    return bool(found) and re.search(r"[\w?？]", rest) is not None and GENERAL_WORDS.issuperset(words)
 
 
 _CHINESE = re.compile(f"[{HAN}]")

@@ -412,12 +412,15 @@ def _week(match: _Match, today: date) -> Period:
 
 
 def _weekday(match: _Match, today: date) -> Period:
-    """The latest such day, or the one before; "last Wednesday", said on a Wednesday, is a week ago."""
+    """The latest such day, or one before; "last Wednesday", said on a Wednesday or a Thursday, is that of last week."""
     day = match["day"]
     number = min("一二三四五六日天".index(day), 6) if len(day) == 1 else _WEEKDAYS.index(day[:3].lower())
     earlier = bool(_given(match, "earlier"))
-    back = (today.weekday() - number) % 7 or (7 if earlier or _given(match, "last") else 0)
-    return _days(today - (back + 7 * earlier) * _DAY, 1)
+    weeks = _number(named) - 1 if (named := _given(match, "number")) else int(earlier)
+    back = (today.weekday() - number) % 7
+    # Who means yesterday says so.
+    near = 1 if _given(match, "last") else 0 if earlier or named else -1
+    return _days(today - (back + 7 * (weeks + (back <= near))) * _DAY, 1)
 
 
 _NAMED: dict[str, _Reader] = {

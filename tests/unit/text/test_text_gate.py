@@ -141,6 +141,8 @@ def test_a_turn_that_holds_all_the_question_names_passes():
         "What did I do the day before yesterday?",
         "Summarize what we discussed last week",
         "Where did I go last weekend?",
+        "two Wednesdays ago?",
+        "昨晚？",
     ],
 )
 def test_a_question_for_nothing_but_a_time(question):
