@@ -354,3 +354,23 @@ async def test_input_longer_than_the_model_can_read_is_summarised_in_parts():
 def test_the_default_summarizer_reads_much():
     """No model, no small window."""
     assert ExtractiveSummarizer().max_input_chars > ChatSummarizer(Scripted("")).max_input_chars
+
+
+async def test_a_checkpoint_on_request_survives_another_one(url):
+    """Which took effect while its summary was made: it is made again, from that one on."""
+    others = ["the first half", "everything"]
+
+    async def summarizer(text):
+        if others:
+            await chat.checkpoint(others.pop(0), recent_turns=4 if others else 0)
+        return text
+
+    async with Memory.open(url, settings=settings(checkpoints="manual"), summarizer=summarizer) as memory:
+        chat = memory.conversation("c")
+        for n in range(8):
+            await say(chat, n)
+        made = await chat.checkpoint(recent_turns=2)
+        assert made == (await chat.checkpoints())[-1]
+        assert ["the first half", "everything"] == [one.summary for one in await chat.checkpoints()]
+        await say(chat, 9)
+        assert "剂量 9 mg" in (await chat.checkpoint(recent_turns=0)).summary

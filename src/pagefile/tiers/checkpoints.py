@@ -193,7 +193,23 @@ class Checkpoints:
     async def make(
         self, scope: Scope, summary: str | None, recent_turns: int, window_tokens: int
     ) -> Checkpoint:
-        """On request: cover all but the last `recent_turns` turns, with the given summary or a generated one."""
+        """On request: cover all but the last `recent_turns` turns, with the given summary or a generated one.
+
+        A generated one is generated again if another checkpoint came first, and left out if that one covers as much.
+        """
+        for _ in RETRY_S if summary is None else ():
+            try:
+                return await self._make(scope, summary, recent_turns, window_tokens)
+            except ConflictError:
+                logger.info("a checkpoint was superseded before it took effect")
+                view = await self.view(scope)
+                if view.checkpoint and view.head.live_turns <= recent_turns:
+                    return view.checkpoint
+        return await self._make(scope, summary, recent_turns, window_tokens)
+
+    async def _make(
+        self, scope: Scope, summary: str | None, recent_turns: int, window_tokens: int
+    ) -> Checkpoint:
         view = await self.view(scope)
         covered = _Covered(scope, view, summary_tokens(window_tokens) if summary is None else None)
         await self._cover(covered, recent_turns, len)
