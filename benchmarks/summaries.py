@@ -34,6 +34,7 @@ class Summarised:
     tokens: int
     missing: Sequence[str]
     stale: Sequence[str]
+    misleading: Sequence[str]
 
     @property
     def told(self) -> int:
@@ -58,6 +59,7 @@ class Summarised:
             "told": self.told,
             "holds": len(self.dialogue.holds),
             "stale": list(self.stale),
+            "misleading": list(self.misleading),
             "missing": list(self.missing),
             "tokens": self.tokens,
             "summary": self.summary,
@@ -72,6 +74,7 @@ class Figures:
     holds: int
     stale: int
     gone: int
+    misleading: int
     tokens: float
 
     @classmethod
@@ -82,6 +85,7 @@ class Figures:
             sum(len(one.dialogue.holds) for one in made),
             sum(len(one.stale) for one in made),
             sum(len(one.dialogue.gone) for one in made),
+            sum(len(one.misleading) for one in made),
             sum(one.tokens for one in made) / len(made),
         )
 
@@ -148,6 +152,13 @@ def _rows(window_tokens: int, made: Sequence[Summarised]) -> list[Row]:
             stale,
             note=f"{figures.stale} of {figures.gone}",
         ),
+        Row(
+            f"of these with no correction after it, {size}",
+            100 * figures.misleading / figures.gone,
+            "%",
+            figures.misleading / figures.gone,
+            note=f"{figures.misleading} of {figures.gone}",
+        ),
         Row(f"a summary, {size}", figures.tokens, "tokens"),
     ]
 
@@ -162,14 +173,16 @@ async def _all_summarised(chosen: Sequence[Dialogue], tell: Progress) -> list[Su
 
 async def _summarised(memory: Memory, dialogue: Dialogue, size: int, tell: Progress) -> Summarised:
     tell(f"{dialogue.language}/{dialogue.name}")
-    chat = memory.conversation(f"{dialogue.language}/{dialogue.name}", user_id=dialogue.name)
+    # Two parts may have a conversation of the same name.
+    name = f"{dialogue.language}{dialogue.part}/{dialogue.name}"
+    chat = memory.conversation(name, user_id=name)
     summary = ""
     for at, turn in enumerate(dialogue.turns, 1):
         await chat.record(*turn)
         if at % EVERY == 0 or at == len(dialogue.turns):
             summary = (await chat.checkpoint(recent_turns=0)).summary
-    missing, stale = dialogue.missing(summary), dialogue.stale(summary)
-    return Summarised(dialogue, size, summary, open_counter().count(summary), missing, stale)
+    judged = dialogue.missing(summary), dialogue.stale(summary), dialogue.misleading(summary)
+    return Summarised(dialogue, size, summary, open_counter().count(summary), *judged)
 
 
 def _noop(_step: str) -> None:

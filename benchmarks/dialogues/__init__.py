@@ -5,7 +5,7 @@ They were written for this, and what holds at their ends was decided by reading 
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,7 +16,7 @@ Language = Literal["en", "zh"]
 Parts = tuple[tuple[str, ...], ...]
 
 #: Conversations that no weights are fitted to.
-FITTED_TO_NONE = ("_sealed",)
+FITTED_TO_NONE = ("_sealed", "_errands")
 
 _SENTENCE = re.compile(r"(?<=[。！？；])|(?<=[.!?;])(?<!Mr\.)(?<!Ms\.)(?<!Dr\.)(?<!Mrs\.)\s+")
 
@@ -64,6 +64,11 @@ class Dialogue:
         """What the summary tells as if it still held."""
         pairs = [pair for line in summary.splitlines() for pair in _pairs(line)]
         return [one.name for one in self.gone if any(_stands(one, *pair) for pair in pairs)]
+
+    def misleading(self, summary: str) -> list[str]:
+        """What the summary tells as if it still held to whoever reads on: no later sentence corrects it either."""
+        sentences = [piece for line in summary.splitlines() for piece in _SENTENCE.split(line) if piece]
+        return [one.name for one in self.gone if _misleads(one, sentences)]
 
 
 def says(text: str, words: str) -> bool:
@@ -123,3 +128,10 @@ def _stands(one: Overruled, sentence: str, following: str) -> bool:
     if not tells(sentence, one.parts):
         return False
     return not any(says(f"{sentence} {following}", words) for words in one.corrected_by)
+
+
+def _misleads(one: Overruled, sentences: Sequence[str]) -> bool:
+    last = max((at for at, sentence in enumerate(sentences) if tells(sentence, one.parts)), default=None)
+    if last is None:
+        return False
+    return not any(says(sentence, words) for sentence in sentences[last:] for words in one.corrected_by)

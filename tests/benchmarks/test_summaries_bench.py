@@ -1,6 +1,7 @@
 """`pagefile bench summaries` judges fairly: what holds, what no longer does, and what is told as corrected."""
 
 import json
+from dataclasses import replace
 
 from typer.testing import CliRunner
 
@@ -32,6 +33,15 @@ def test_what_no_longer_holds_stands_unless_it_is_told_as_corrected():
     assert [] == RENT.stale("The rent is 890 now.")
 
 
+def test_what_no_longer_holds_misleads_if_nothing_after_it_corrects_it():
+    """However far away; a correction before it does not help who reads on."""
+    assert [] == RENT.misleading("The rent is 850.\nWe have a dog.\nThe rent is 890 now.")
+    assert [] == RENT.misleading("The rent is 890 now, not 850.")
+    assert ["rent & 850"] == RENT.misleading("The rent is 890 now.\nThe rent is 850.")
+    assert ["rent & 850"] == RENT.misleading("The rent is 850.")
+    assert [] == RENT.misleading("The rent is 890 now.")
+
+
 def test_numbers_and_words_are_whole():
     """A number is no part of a longer one, and a word no end of another."""
     assert says("on October 3.", "October 3")
@@ -42,10 +52,10 @@ def test_numbers_and_words_are_whole():
 
 
 def test_the_set_is_whole():
-    """Thirty-two conversations in each language, of 20 to 60 turns; weights are fitted to all but four."""
+    """Thirty-seven conversations in each language, of 20 to 60 turns; weights are fitted to all but nine."""
     for language in ("en", "zh"):
         some = [one for one in dialogues() if one.language == language]
-        assert (32, 22, 4) == (len(some), sum(one.kept for one in some), sum(one.blind for one in some))
+        assert (37, 27, 9) == (len(some), sum(one.kept for one in some), sum(one.blind for one in some))
         assert all(20 <= len(one.turns) <= 60 for one in some)
     for one in dialogues():
         everything = "\n".join(f"{user}\n{answer}" for user, answer in one.turns)
@@ -60,3 +70,12 @@ def test_the_command_judges(monkeypatch):
     assert [1, 1] == [one["holds"] for one in report["dialogues"]]
     shown = CliRunner().invoke(app, ["bench", "summaries", "--failing"]).stdout
     assert "16k, en, open" in shown
+
+
+def test_conversations_of_one_name_are_kept_apart():
+    """Another part may have one: neither summary tells the other's."""
+    other = replace(RENT, part="_later", turns=(("Our dog is called Rex.", "Noted."),))
+    report = summaries.run(judging=(RENT, other))
+    assert ["user: Our dog is called Rex."] * 2 == [
+        one.summary for one in report.made if one.dialogue is other
+    ]
