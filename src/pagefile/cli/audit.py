@@ -20,7 +20,7 @@ def audit(
     key: Annotated[str | None, Option(help="Only what was done with this key (its id).")] = None,
     limit: Annotated[int, Option(min=1, max=100_000, help="The maximum number of entries.")] = 100,
 ) -> None:
-    """List who read and changed what of a tenant through the service, newest first; needs the setting policy.audit.
+    """List who read or changed what in a tenant through the service, newest first; needs the setting policy.audit.
 
     Examples:
         pagefile audit --limit 20
@@ -33,13 +33,13 @@ def audit(
     cli.list(
         found,
         {
-            "at": lambda entry: entry.at,
+            "at": lambda entry: entry.at[:19].replace("T", " "),
+            ">status": lambda entry: entry.status or "-",
             "key": lambda entry: entry.key or "-",
-            "~verb": lambda entry: entry.verb,
             "~user": lambda entry: visible(entry.user or "-"),
             "~conversation": lambda entry: visible(entry.conversation or "-"),
-            "status": lambda entry: entry.status or "-",
+            "verb": lambda entry: entry.verb,
         },
-        missing="Nothing is noted yet.",
+        missing="The audit log is empty.",
         value=[asdict(entry) for entry in found],
     )

@@ -197,7 +197,7 @@ def backup(
         if not cli.settings.url.startswith(("postgresql://", "postgres://")):
             raise SettingsError("There is nothing to copy: this store ends with its process.")
         dump = anyio.run(server_schema, cli.settings.url).dump
-        raise SettingsError(f"PostgreSQL makes its own copies: {dump(file) if dump else 'pg_dump'}")
+        raise SettingsError(f"Back up PostgreSQL with its own command: {dump(file) if dump else 'pg_dump'}")
     if file.exists():
         raise StoreUnavailableError(f"{str(file)!r} is there already: name another file for the backup.")
     partial = file.with_name(f"{file.name}.partial")
