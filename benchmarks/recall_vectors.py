@@ -18,7 +18,7 @@ class Remembered(Embedder):
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
         self._made: dict[str, Vector] = {}
-        self.name = embedder.name
+        self.name, self.version = embedder.name, embedder.version
         self.dimension = embedder.dimension
         self.batch = embedder.batch
         self._loop: EventLoopToken | None = None
@@ -42,7 +42,7 @@ class OnDisk(Embedder):
 
     def __init__(self, embedder: Embedder, folder: Path) -> None:
         self._embedder = embedder
-        self.name = embedder.name
+        self.name, self.version = embedder.name, embedder.version
         self.dimension = embedder.dimension
         self.batch = embedder.batch
         folder.mkdir(parents=True, exist_ok=True)
@@ -53,7 +53,10 @@ class OnDisk(Embedder):
         )
 
     async def embed(self, texts: Sequence[str]) -> Vector:
-        keys = [hashlib.blake2b(f"{self.name}\n{text}".encode("utf-8", "replace")).digest() for text in texts]
+        keys = [
+            hashlib.blake2b(f"{self.name}{self.version}\n{text}".encode("utf-8", "replace")).digest()
+            for text in texts
+        ]
         made = {key: found for key in dict.fromkeys(keys) if (found := self._found(key)) is not None}
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in made}
         if missing:

@@ -183,3 +183,46 @@ async def test_a_home_that_nobody_knows_is_refused_at_once(tmp_path):
     with pytest.raises(SettingsError, match="milvus://"):
         async with Memory.open(f"sqlite:///{tmp_path}/a.db", vectors="qdrant://host"):
             pass
+
+
+class Successor(HashingEmbedder):
+    """What the next version brings: it takes over what the one before has made."""
+
+    replaces = ("hashing",)
+
+    def __init__(self, *, broken: bool = False) -> None:
+        super().__init__(32, name="hashing-next")
+        self.broken = broken
+
+    async def embed(self, texts):
+        if self.broken and len(texts) > 2:
+            raise ModelUnavailableError("not yet")
+        return await super().embed(texts)
+
+
+async def test_a_successor_makes_vectors_again_by_itself(place):
+    """In the background: until it is done, recall goes on by words and by what there is, and receipts say so; the old ones go at the end."""
+    embedder = Successor(broken=True)
+    async with Memory.open(place, embedder=embedder, settings=Settings(window_tokens=700)) as memory:
+        await memory.settle()
+        assert (await memory.recall("科幻电影", user_id="u"))[0].id == "0"
+        assert await vectors(memory) == {OLD: 11}
+        embedder.broken = False
+        window = await memory.conversation("new", user_id="u").context("之前说的那部科幻电影是什么？")
+        assert [note for note in window.receipt.degraded if "by word only" in note]
+        await memory.settle()
+        assert await vectors(memory) == {"hashing-next/32": 11}
+        (hit, *_) = await memory.recall("科幻电影", user_id="u")
+        assert hit.parts["similarity"] > 0
+        window = await memory.conversation("newer", user_id="u").context("之前说的那部科幻电影是什么？")
+        assert not window.receipt.degraded
+
+
+async def test_only_what_it_is_the_successor_of_is_made_again(place):
+    """Vectors of somebody else's model may have cost money: they stay until `pagefile rebuild`."""
+    async with Memory.open(place, embedder=HashingEmbedder(16, name="other")) as memory:
+        await memory.rebuild()
+    async with Memory.open(place, embedder=Successor()) as memory:
+        await memory.settle()
+        assert await vectors(memory) == {"other/16": 11}
+        assert "pagefile rebuild" in (await memory.describe())["recall"]["trouble"]

@@ -124,6 +124,8 @@ class Embedder(ABC):
     batch: int = 32
     #: Whether it runs in this process and costs nothing per text: then the single words of pages are embedded too.
     local: bool = False
+    #: Names of embedders whose vectors it makes again by itself, in the background: those that it is the successor of.
+    replaces: tuple[str, ...] = ()
 
     @property
     def model(self) -> EmbeddingModel:

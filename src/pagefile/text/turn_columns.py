@@ -24,6 +24,7 @@ class NewTurn(NamedTuple):
     said: Speech
     #: How many words it has.
     length: float
+    answered: bool
 
 
 class _End(NamedTuple):
@@ -49,6 +50,7 @@ class TurnColumns:
         #: -1 if unknown.
         self._speaker = Column(np.int32)
         self._asks = Column(np.int8)
+        self._answered = Column(np.int8)
         self._session_lengths = Column(np.float64)
         self._sessions = 0
         self._ends: dict[str, _End] = {}
@@ -73,6 +75,7 @@ class TurnColumns:
         self._conversation.extend([end.number for end in ends])
         self._at.extend([end.at for end in ends])
         self._asks.extend([turn.said.asks for turn in turns])
+        self._answered.extend([turn.answered for turn in turns])
         self._speaker.extend([self._speaker_number(turn.said.speaker) for turn in turns])
         self._chinese += sum(_is_chinese(turn.said.words[:_LANGUAGE_WORDS]) for turn in turns)
 
@@ -114,6 +117,11 @@ class TurnColumns:
     def at(self) -> Float64s:
         """Seconds since 1970."""
         return self._at.view
+
+    @property
+    def answered(self) -> Numbers:
+        """1 for turns that have both sides: what is asked there is answered there."""
+        return self._answered.view
 
     @property
     def asks(self) -> Numbers:

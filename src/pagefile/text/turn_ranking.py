@@ -118,7 +118,7 @@ class TurnIndex(Generic[K]):
             self._words += sum(lengths)
             self._turns.extend(
                 [
-                    NewTurn(turn.conversation, turn.at, one, length)
+                    NewTurn(turn.conversation, turn.at, one, length, bool(turn.aside))
                     for turn, one, length in zip(fresh.values(), said, lengths, strict=True)
                 ]
             )

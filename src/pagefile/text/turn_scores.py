@@ -25,13 +25,18 @@ NEIGHBOURS = (0.6, 0.36)
 SESSION = 0.3
 #: The weight of a turn, and of a session, that means the same as the question, relative to the turn with the
 #: best words.
-MEANING = 1.0
-SESSION_MEANING = 2.0
+MEANING = 2.0
+SESSION_MEANING = 1.5
+#: That of the turns right before and after it, for a turn without an answer of its own; and of a turn of the speaker the
+#: question names: the name leaves the question before it is embedded.
+BESIDE_MEANING = 1.0
+NAMED = 0.25
 #: How many of its turns determine the meaning of a session: one alone may be chance.
 SESSION_TURNS = 3
 #: The assumed similarity of a turn that was not among the nearest, relative to the lowest among those.
 NOT_NEAR = 0.5
-#: The bonus for words of a speaker the question names, and the penalty for a turn that only asks.
+#: The bonus for words of a speaker the question names, and the penalty for a turn that only asks. One that has its answer says what was
+#: asked for.
 SPEAKER = 0.2
 ASKING_TURN = 0.15
 #: The bonus for a turn within the time the question names.
@@ -91,12 +96,16 @@ def scores(
     slots = np.flatnonzero(scored)
     own, near, session = own[slots], near[slots], turns.session[slots]
     scale = near.max(initial=0.0) or 1.0
-    alike = similarity.dense(len(turns))[slots]
+    every = similarity.dense(len(turns))
+    alike = every[slots]
     sessions = _sessions(turns, matches, discount)
     with_session = SESSION * scale / (sessions.max(initial=0.0) or 1.0) * sessions[session] * (near > 0)
-    meaning = scale * MEANING * _filled(alike, near > 0, similarity)
+    meaning = MEANING * _filled(alike, near > 0, similarity) + BESIDE_MEANING * _beside(turns, every)[slots]
+    meaning *= scale
     surroundings = scale * SESSION_MEANING * _session_similarity(turns, similarity)[session]
-    weight = 1 - ASKING_TURN * turns.asks[slots]
+    if by_named is not None and len(similarity.near):
+        surroundings += scale * NAMED * by_named[slots]
+    weight = 1 - ASKING_TURN * (turns.asks & ~turns.answered)[slots]
     time = np.zeros(len(slots))
     if timely is not None:
         # The bonus of the time for the meaning counts as meaning: a turn with neither words nor the time gets none.
@@ -170,6 +179,12 @@ def _by_session(session: Int32s, counts: Numbers, number: int) -> tuple[Int64s, 
     totals = np.bincount(session, weights=counts, minlength=number)
     there = np.flatnonzero(totals)
     return there, totals[there].astype(np.float64, copy=False)
+
+
+def _beside(turns: TurnColumns, alike: Float64s) -> Float64s:
+    """The mean similarity of the turns right before and after each; 0 for those with an answer of their own, which need none."""
+    padded = np.append(alike, 0.0)  # -1 points to no neighbour
+    return np.where(turns.answered, 0.0, (padded[turns.before] + padded[turns.after]) / 2)
 
 
 def _session_similarity(turns: TurnColumns, similarity: Similarity) -> Float64s:

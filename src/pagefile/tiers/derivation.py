@@ -133,6 +133,12 @@ class Derivation:
         with guarded(self.health.failed):
             await self.vectors.prepare()
             made = await self._follow(self.vectors, backlog, sweep=sweep)
+            if dropped := await self.vectors.drop_replaced():
+                logger.info(
+                    "vectors were made again by %s; %d older ones are gone",
+                    self.vectors.embedder.name,
+                    dropped,
+                )
             if not self.warm and (made or self.vectors.any):
                 await self.vectors.embedder.ready()
                 self.warm = True

@@ -52,6 +52,8 @@ _TOLD_TOKENS = 600
 _CHECKED = 3
 #: Minimum time a recall waits for the vector of its question; a window has its own limit.
 TIMEOUT_S = 10.0
+#: Said in receipts while vectors of a predecessor are replaced.
+_MOVING = "vectors of turns are being made again by another encoder: those that have none yet were searched by word only"
 #: Running turns whose selection is remembered, so that their windows stay the same through a tool loop.
 _CHOICES = 1000
 #: How far each conversation is visible, when a past window is rebuilt.
@@ -389,7 +391,7 @@ class Episodes(base.OwnTier):
                 health.well()
                 if ends is not None:
                     found = [one for one in found if one.seq <= ends.get(one.conversation, 0)]
-                return found[:NEAREST], None
+                return found[:NEAREST], _MOVING if vectors.replaced else None
         return (), f"past turns were searched by word only: {health.trouble}"
 
     async def _read(self, home: Scope, found: Sequence[Found[_Key]]) -> list[ports.Neighbourhood] | None:

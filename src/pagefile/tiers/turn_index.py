@@ -139,6 +139,8 @@ class TurnVectors(Derived):
         self.prepared = False
         #: Whether there is anything to find; if not, embedding a question is pointless.
         self.any = False
+        #: The models whose vectors are being made again: those that the embedder is the successor of.
+        self.replaced: Sequence[ports.EmbeddingModel] = ()
         self._questions: Lru[str, ports.Vector] = Lru(_QUESTIONS)
 
     @property
@@ -154,18 +156,19 @@ class TurnVectors(Derived):
         own = sum(one.vectors for one in collections if one.model == model)
         return own, [one for one in collections if one.model != model and one.vectors]
 
-    async def models(self) -> tuple[bool, bool]:
-        """Whether there are vectors of this embedder, and of others."""
+    async def models(self) -> tuple[bool, list[ports.EmbeddingModel]]:
+        """Whether there are vectors of this embedder, and of which others there are any."""
         if not self.embedder.dimension:
             await self.embedder.ready()
         models = await self.index.models()
-        return self.embedder.model in models, any(model != self.embedder.model for model in models)
+        return self.embedder.model in models, [model for model in models if model != self.embedder.model]
 
     async def prepare(self, *, beside: bool = False) -> None:
         """Prepare the vector store for this embedder; idempotent.
 
         If it holds only vectors of another embedder, or all vectors are elsewhere, it raises
-        `OtherModelError` and creates nothing, unless `beside` allows new ones next to them.
+        `OtherModelError` and creates nothing, unless `beside` allows new ones next to them, or the embedder is
+        the successor of those that made them.
         """
         if self.prepared:
             return
@@ -173,7 +176,8 @@ class TurnVectors(Derived):
         tiers = [] if own else await self.marks.tiers()
         here = f"episodes:{self.index.name}:"
         elsewhere = [tier for tier in tiers if tier.startswith("episodes:") and not tier.startswith(here)]
-        if (others or elsewhere) and not own and not beside:
+        replaced = [model for model in others if model.name in self.embedder.replaces]
+        if (len(others) > len(replaced) or elsewhere) and not own and not beside:
             explained = self._explained((await self.collections())[1], elsewhere)
             # One wrong answer may have told the dimension: the next attempt asks again.
             self.embedder.relearn()
@@ -184,8 +188,19 @@ class TurnVectors(Derived):
         if self.tier in tiers:
             # The vector store was emptied: its watermarks no longer apply.
             await self.marks.drop(self.tier)
-        self.any = own
+        self.any, self.replaced = own, replaced
         self.prepared = True
+
+    async def drop_replaced(self) -> int:
+        """Remove the vectors of predecessors, once all turns have one of this embedder; returns how many those were."""
+        if not self.replaced or await self.marks.behind(self.tier, limit=1):
+            return 0
+        dropped = 0
+        for model in self.replaced:
+            dropped += await self.index.drop(model)
+            await self.marks.drop(tier_of(self.index, model))
+        self.replaced = ()
+        return dropped
 
     async def doubt(self, epoch: int) -> None:
         if self.index.apart:

@@ -12,6 +12,7 @@ from pagefile.text.turn_columns import SPEAKER_TURNS
 from pagefile.text.turn_ranking import Found, Placed, TurnIndex
 from pagefile.text.turn_scores import (
     ASKING_TURN,
+    BESIDE_MEANING,
     MEANING,
     NEIGHBOURS,
     NOT_NEAR,
@@ -104,7 +105,8 @@ def test_a_session_near_in_meaning_lends_its_weight():
     found = index.search("pets", 9, meaning={"m0": 0.5, "e0": 0.5, "e1": 0.4})
     assert ["e0", "e1", "m0"] == keys(found)
     by_key = {one.key: one.parts["meaning"] for one in found}
-    assert pytest.approx(MEANING * 0.5 + SESSION_MEANING * 0.9 / SESSION_TURNS) == by_key["e0"]
+    beside = BESIDE_MEANING * 0.4 / 2
+    assert pytest.approx(MEANING * 0.5 + beside + SESSION_MEANING * 0.9 / SESSION_TURNS) == by_key["e0"]
     assert pytest.approx(MEANING * 0.5 + SESSION_MEANING * 0.5 / SESSION_TURNS) == by_key["m0"]
 
 
@@ -149,6 +151,42 @@ def test_who_only_asks_counts_less():
     for name in ("words", "neighbours", "session", "meaning", "time"):
         assert pytest.approx((1 - ASKING_TURN) * told.parts[name]) == asked.parts[name]
     assert told.parts["coverage"] == asked.parts["coverage"]
+
+
+def test_a_question_with_its_answer_counts_in_full():
+    """It says what was asked for; of two sides one may be a question."""
+    index = index_of(
+        placed("told", "red braised pork"),
+        placed("answered", "red braised pork?", conversation="d", aside="with belly"),
+        placed("asked", "red braised pork?", conversation="e"),
+        placed("x", "x", conversation="f"),
+    )
+    sessions = {one.key: one.parts["session"] for one in index.search("red braised pork", 9)}
+    assert sessions["answered"] > sessions["asked"]
+    assert pytest.approx((1 - ASKING_TURN) * sessions["told"]) == sessions["asked"]
+
+
+def test_who_is_named_is_near():
+    """The name left the question before it was embedded, so that a turn of that speaker gains beside one that means as much."""
+    said = [(f"{name}{number}", f"{name}: x") for number in range(SPEAKER_TURNS) for name in ("Mia", "Tom")]
+    index = index_of(*(placed(key, text, conversation=key) for key, text in said))
+    found = index.search("What did Mia paint?", 99, meaning={"Mia0": 0.5, "Tom0": 0.5})
+    assert found[0].key == "Mia0"
+    by_key = {one.key: one.parts["meaning"] for one in found}
+    assert by_key["Mia0"] > by_key["Tom0"] > 0
+
+
+def test_a_turn_beside_lends_its_meaning_where_there_is_no_answer():
+    """Who answers in a turn of their own says little by itself; a turn with both sides needs no other."""
+    near = {"q": 0.5, "r": 0.5, "both": 0.5, "next": 0.5}
+    index = index_of(
+        placed("q", "alpha", conversation="a"),
+        placed("r", "beta", conversation="a"),
+        placed("both", "gamma", conversation="b", aside="delta"),
+        placed("next", "epsilon", conversation="b", aside="zeta"),
+    )
+    by_key = {one.key: one.parts["meaning"] for one in index.search("painting", 9, meaning=near)}
+    assert pytest.approx(by_key["both"] + BESIDE_MEANING * 0.25) == by_key["r"]
 
 
 def test_words_that_make_a_question_count_less():
