@@ -19,7 +19,7 @@ from pagefile.text.sentences import language
 from pagefile.text.speech import named, speech
 from pagefile.text.times import periods
 from pagefile.text.turn_columns import NewTurn, TurnColumns
-from pagefile.text.turn_scores import LENGTH_DISCOUNT, Similarity, Timely, scores, timely
+from pagefile.text.turn_scores import Similarity, Timely, scores, timely
 from pagefile.text.words import ASKING_TERMS, terms
 
 K = TypeVar("K", bound=Hashable)
@@ -152,7 +152,7 @@ class TurnIndex(Generic[K]):
             matches = self._matches(about if spoken == "zh" else _asked(terms(question)))
             by_named = self._turns.by_named(question)
             similarity = self._similarity(meaning or {})
-            found = scores(self._turns, matches, LENGTH_DISCOUNT[spoken], similarity, when, by_named)
+            found = scores(self._turns, matches, spoken, similarity, when, by_named)
             score = sum(found.parts.values(), np.zeros(len(found.slots)))
             if when is not None and when.inside.any() and names_only_a_time(question):
                 eligible = when.inside

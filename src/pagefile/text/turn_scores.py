@@ -1,7 +1,7 @@
 """How well turns answer a question, as sums of named parts: words, neighbours, session, meaning, time.
 
-The weights were chosen on LoCoMo, LongMemEval and LifeBench (`pagefile bench recall`), few and round on purpose: what was
-tried is in `docs/decisions/0012-recall-fusion.md`. Only turns that share a word with the question, are near it, or were
+The weights were chosen on public sets (`pagefile bench recall`), few and round on purpose: what was
+tried is in `docs/decisions/0012-recall-fusion.md` and `0108-meaning-counts-twice.md`. Only turns that share a word with the question, are near it, or were
 said in a time it names are scored: the others have nothing to be scored for.
 """
 
@@ -11,10 +11,24 @@ from typing import NamedTuple
 
 from pagefile.arrays import Bools, Float64s, Int32s, Int64s, Numbers, np
 from pagefile.text.bm25 import K1, Match, Matches, rarity
+from pagefile.text.sentences import Language
 from pagefile.text.times import Period
 from pagefile.text.turn_columns import TurnColumns
 
 _DAY_S = 86_400
+
+
+class Meaning(NamedTuple):
+    """Weights relative to the turn with the best words."""
+
+    #: Of a turn that means the same as the question, and of those right before and after it, unless it has its own answer.
+    turn: float
+    beside: float
+    #: Of a session that means the same.
+    session: float
+    #: Of a turn of the speaker the question names: the name leaves the question before it is embedded.
+    named: float
+
 
 #: How much a long turn is discounted. Chinese life records differ more in length than turns of a
 #: conversation.
@@ -23,14 +37,8 @@ LENGTH_DISCOUNT = {"en": 0.5, "zh": 0.75}
 NEIGHBOURS = (0.6, 0.36)
 #: The weight of the best session, relative to the best turn.
 SESSION = 0.3
-#: The weight of a turn, and of a session, that means the same as the question, relative to the turn with the
-#: best words.
-MEANING = 2.0
-SESSION_MEANING = 1.5
-#: That of the turns right before and after it, for a turn without an answer of its own; and of a turn of the speaker the
-#: question names: the name leaves the question before it is embedded.
-BESIDE_MEANING = 1.0
-NAMED = 0.25
+#: How much meaning counts in questions of each language. The encoder tells more in English, words do in Chinese.
+MEANING = {"en": Meaning(2.0, 0.5, 1.5, 0.25), "zh": Meaning(1.0, 0.0, 2.0, 0.0)}
 #: How many of its turns determine the meaning of a session: one alone may be chance.
 SESSION_TURNS = 3
 #: The assumed similarity of a turn that was not among the nearest, relative to the lowest among those.
@@ -80,11 +88,12 @@ class Scores(NamedTuple):
 def scores(
     turns: TurnColumns,
     matches: Matches,
-    discount: float,
+    spoken: Language,
     similarity: Similarity,
     timely: Timely | None,
     by_named: Bools | None,
 ) -> Scores:
+    discount, of = LENGTH_DISCOUNT[spoken], MEANING[spoken]
     own, near = _near(turns, matches, discount)
     if by_named is not None:
         worth = 1 + SPEAKER * by_named
@@ -100,11 +109,11 @@ def scores(
     alike = every[slots]
     sessions = _sessions(turns, matches, discount)
     with_session = SESSION * scale / (sessions.max(initial=0.0) or 1.0) * sessions[session] * (near > 0)
-    meaning = MEANING * _filled(alike, near > 0, similarity) + BESIDE_MEANING * _beside(turns, every)[slots]
+    meaning = of.turn * _filled(alike, near > 0, similarity) + of.beside * _beside(turns, every)[slots]
     meaning *= scale
-    surroundings = scale * SESSION_MEANING * _session_similarity(turns, similarity)[session]
+    surroundings = scale * of.session * _session_similarity(turns, similarity)[session]
     if by_named is not None and len(similarity.near):
-        surroundings += scale * NAMED * by_named[slots]
+        surroundings += scale * of.named * by_named[slots]
     weight = 1 - ASKING_TURN * (turns.asks & ~turns.answered)[slots]
     time = np.zeros(len(slots))
     if timely is not None:

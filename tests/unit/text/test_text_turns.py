@@ -12,17 +12,16 @@ from pagefile.text.turn_columns import SPEAKER_TURNS
 from pagefile.text.turn_ranking import Found, Placed, TurnIndex
 from pagefile.text.turn_scores import (
     ASKING_TURN,
-    BESIDE_MEANING,
     MEANING,
     NEIGHBOURS,
     NOT_NEAR,
     SESSION,
-    SESSION_MEANING,
     SESSION_TURNS,
     SPEAKER,
 )
 from pagefile.text.words import terms
 
+MEANT = MEANING["en"]
 NOON = datetime(2025, 6, 18, 12, tzinfo=UTC)
 
 
@@ -105,9 +104,9 @@ def test_a_session_near_in_meaning_lends_its_weight():
     found = index.search("pets", 9, meaning={"m0": 0.5, "e0": 0.5, "e1": 0.4})
     assert ["e0", "e1", "m0"] == keys(found)
     by_key = {one.key: one.parts["meaning"] for one in found}
-    beside = BESIDE_MEANING * 0.4 / 2
-    assert pytest.approx(MEANING * 0.5 + beside + SESSION_MEANING * 0.9 / SESSION_TURNS) == by_key["e0"]
-    assert pytest.approx(MEANING * 0.5 + SESSION_MEANING * 0.5 / SESSION_TURNS) == by_key["m0"]
+    beside = MEANT.beside * 0.4 / 2
+    assert pytest.approx(MEANT.turn * 0.5 + beside + MEANT.session * 0.9 / SESSION_TURNS) == by_key["e0"]
+    assert pytest.approx(MEANT.turn * 0.5 + MEANT.session * 0.5 / SESSION_TURNS) == by_key["m0"]
 
 
 def test_a_turn_that_is_not_among_the_nearest_is_not_taken_for_far():
@@ -116,7 +115,7 @@ def test_a_turn_that_is_not_among_the_nearest_is_not_taken_for_far():
     found = {one.key: one for one in index.search("zebra", 9, meaning={"0": 0.8, "1": 0.6})}
     meant = {key: one.parts["meaning"] for key, one in found.items()}
     # Each is in a session of its own, which lends nothing to those that were not near.
-    lent = 1 + SESSION_MEANING / SESSION_TURNS / MEANING
+    lent = 1 + MEANT.session / SESSION_TURNS / MEANT.turn
     assert pytest.approx(meant["0"] / meant["2"]) == 0.8 * lent / (NOT_NEAR * 0.6)
     assert meant["0"] > meant["1"] > meant["2"] == meant["3"] > 0
     assert 0.0 == found["2"].parts["similarity"]
@@ -176,6 +175,17 @@ def test_who_is_named_is_near():
     assert by_key["Mia0"] > by_key["Tom0"] > 0
 
 
+def test_meaning_counts_more_in_english():
+    """Of a turn that shares words and one that means the same, an English question finds the latter first, a Chinese one the former."""
+    said = {"words": "zebra 斑马", "meant": "x", "other": "y"}
+    index = index_of(*(placed(key, text, conversation=key) for key, text in said.items()))
+    first = {
+        question: index.search(question, 1, meaning={"meant": 0.7, "words": 0.1})[0].key
+        for question in ("where is the zebra", "斑马在哪里")
+    }
+    assert first == {"where is the zebra": "meant", "斑马在哪里": "words"}
+
+
 def test_a_turn_beside_lends_its_meaning_where_there_is_no_answer():
     """Who answers in a turn of their own says little by itself; a turn with both sides needs no other."""
     near = {"q": 0.5, "r": 0.5, "both": 0.5, "next": 0.5}
@@ -186,7 +196,7 @@ def test_a_turn_beside_lends_its_meaning_where_there_is_no_answer():
         placed("next", "epsilon", conversation="b", aside="zeta"),
     )
     by_key = {one.key: one.parts["meaning"] for one in index.search("painting", 9, meaning=near)}
-    assert pytest.approx(by_key["both"] + BESIDE_MEANING * 0.25) == by_key["r"]
+    assert pytest.approx(by_key["both"] + MEANT.beside * 0.25) == by_key["r"]
 
 
 def test_words_that_make_a_question_count_less():
