@@ -1,7 +1,7 @@
 """How well turns answer a question, as sums of named parts: words, neighbours, session, meaning, time.
 
 The weights were chosen on public sets (`pagefile bench recall`), few and round on purpose: what was
-tried is in `docs/decisions/0012-recall-fusion.md` and `0108-meaning-counts-twice.md`. Only turns that share a word with the question, are near it, or were
+tried is in `docs/decisions/0012-recall-fusion.md` and `0110-meaning-counts-twice.md`. Only turns that share a word with the question, are near it, or were
 said in a time it names are scored: the others have nothing to be scored for.
 """
 
