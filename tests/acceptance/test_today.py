@@ -129,3 +129,27 @@ def test_a_command_names_its_time_zone(tmp_path, monkeypatch):
     pagefile("record", "c", "--user", "Hi", "--assistant", "Hello")
     windows = [pagefile("context", "c", "Hello", "--timezone", zone, "--json").json for zone in ZONES]
     assert is_a_day_apart([window["messages"][0]["content"] for window in windows])
+
+
+async def test_turns_say_when_they_were_said(memory, clock):
+    """Where the day changes and after a pause of six hours, in the user's time; within a talk nothing is repeated."""
+    chat = memory.conversation("c", user_id="u", timezone="Asia/Shanghai")
+    hours = {
+        "Tuesday": -49,
+        "still Tuesday": -48,
+        "Wednesday": -24,
+        "before midnight in Shanghai": -8,
+        "today": -7,
+        "later": -0.5,
+    }
+    for said, ago in hours.items():
+        await chat.record(user=said, assistant="Yes", at=LATE + timedelta(hours=ago))
+    said = [one["content"] for one in (await chat.context("Go on")).messages if one["role"] == "user"]
+    assert [
+        "[2026-11-17 06:30]\nTuesday",
+        "still Tuesday",
+        "[2026-11-18 07:30]\nWednesday",
+        "[2026-11-18 23:30]\nbefore midnight in Shanghai",
+        "[2026-11-19 00:30]\ntoday",
+        "[2026-11-19 07:00]\nlater",
+    ] == said[: len(hours)]
