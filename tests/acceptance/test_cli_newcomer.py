@@ -111,3 +111,11 @@ def test_doctor_has_one_line_for_what_is_not_installed(monkeypatch: pytest.Monke
     assert "other extras not installed: dreams, naps" in pagefile("doctor").words
     checks = {one["name"]: one for one in pagefile("doctor", "--json").json["checks"]}
     assert "pip install 'nothing-like-it>=1'" in checks["extra dreams"]["advice"]
+
+
+@pytest.mark.parametrize("farewell", ["/quit", "/exit"])
+def test_a_chat_from_a_pipe_ends_when_told(farewell: str):
+    """As at the prompt; what comes after it is not said to the model."""
+    said = pagefile("chat", "notes", stdin=f"hello\n{farewell}\nand this?\n")
+    assert (0, False) == (said.code, "There is no" in said.out + said.err)
+    assert ["hello"] == [turn["user"] for turn in pagefile("show", "notes", "--json").json["turns"]]

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
+from itertools import takewhile
 from typing import Annotated, Any
 
 import anyio
@@ -165,21 +166,21 @@ def _greet(talk: _Talk, model: str | None) -> None:
 
 def _typed() -> Iterator[str]:
     """What is typed, until the end of the input or /quit."""
+    yield from filter(None, takewhile(lambda said: said not in {"/quit", "/exit"}, _lines()))
+
+
+def _lines() -> Iterator[str]:
     if not sys.stdin.isatty():
-        yield from (line.strip() for line in sys.stdin if line.strip())
+        yield from map(str.strip, sys.stdin)
         return
     with suppress(ImportError):
         import_module("readline")  # editing and history of the line, where Python has it
     while True:
         try:
-            said = input(f"\n{_PROMPT}").strip()
+            yield input(f"\n{_PROMPT}").strip()
         except (EOFError, KeyboardInterrupt):
             say()
             return
-        if said == "/quit":
-            return
-        if said:
-            yield said
 
 
 def _turn(talk: _Talk, said: str) -> None:
