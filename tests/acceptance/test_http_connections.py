@@ -183,6 +183,23 @@ async def test_large_bodies_of_a_caller_come_one_after_the_other():
     assert {422} == set(statuses)
 
 
+async def test_a_large_message_of_mcp_is_not_read():
+    """The transport takes nine seconds for a fact of 30 MB, in which nobody is answered."""
+    text = "w " * 600_000
+    call = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "remember", "arguments": {"text": text}},
+    }
+    async with serving(PLAIN) as client:
+        answer = await client.post(
+            "/mcp", json=call, headers={"Accept": "application/json, text/event-stream"}
+        )
+    assert 422 == answer.status_code
+    assert "1,000,000 bytes" in answer.text
+
+
 async def test_a_large_form_is_not_read():
     """Its escapes are read in Python: 30 MB of them took five seconds, in which nobody was answered."""
     async with serving(PLAIN) as client:

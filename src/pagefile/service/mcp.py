@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import Any, cast
 
 import anyio
+import anyio.to_thread
 from anyio.abc import TaskGroup, TaskStatus
 from starlette.requests import Request
 from starlette.routing import Route
@@ -22,6 +23,9 @@ from pagefile.service.request_guard import MCP
 from pagefile.settings import Settings
 from pagefile.text.json_size import MAX_VALUES, THREAD_FROM_BYTES, has_many_values
 from pagefile.tiers.base import off_loop
+
+#: A model writes its arguments: none comes near. The transport reads, checks and quotes them on the event loop, 30 MB in nine seconds.
+MAX_MESSAGE_BYTES = 1_000_000
 
 
 class McpSessions:
@@ -53,7 +57,8 @@ class McpSessions:
         await self._server.answer(whose, narrow, principal.key_id, request.scope, request.receive, send)
 
     async def _run(self, *, task_status: TaskStatus[Any] = anyio.TASK_STATUS_IGNORED) -> None:
-        http: Any = import_module("pagefile.mcp.http")
+        # It takes half a second, at the first request.
+        http: Any = await anyio.to_thread.run_sync(import_module, "pagefile.mcp.http")
         service = self._settings.service
         chosen = self._settings.language
         serving = http.http_server(
@@ -89,6 +94,10 @@ class _Endpoint:
 async def _bounded(request: Request) -> Receive:
     """The request's body once more, unless the transport, which reads it on the event loop, would take long for it."""
     body = await request.body()
+    if len(body) > MAX_MESSAGE_BYTES:
+        raise InvalidArgumentError(
+            f"The message has more than {MAX_MESSAGE_BYTES:,} bytes: use the HTTP API for large texts."
+        )
     if await off_loop(partial(has_many_values, body), len(body), THREAD_FROM_BYTES):
         raise InvalidArgumentError(
             f"The message has more than {MAX_VALUES:,} JSON values: split it, or send one string."
