@@ -338,6 +338,9 @@ def answers(
         typer.Option(metavar="URL", help="A server with OpenAI's protocol. Else the kept answers are shown."),
     ] = None,
     name: Annotated[str, typer.Option("--model", metavar="NAME", help="Its model.")] = "qwen2.5-coder-1.5b",
+    sets: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME", help="Only this set; may be repeated.")
+    ] = None,
     arms: Annotated[
         list[str] | None, typer.Option("--arm", metavar="NAME", help="Only this arm; may be repeated.")
     ] = None,
@@ -358,7 +361,14 @@ def answers(
         answers_bench.judge(data or bench_data(), url, name, tell=warn)
     elif url is not None:
         answers_bench.measure(
-            data or bench_data(), url, name, arms=arms or (), most=most, cache=cache, tell=warn
+            data or bench_data(),
+            url,
+            name,
+            sets=sets or (),
+            arms=arms or (),
+            most=most,
+            cache=cache,
+            tell=warn,
         )
     report = answers_bench.report(
         [one for one in answers_bench.read() if one.model == name],

@@ -32,11 +32,11 @@ class Interview:
     """One person's memory, and the questions that are asked about it."""
 
     corpus: Corpus
-    questions: Sequence[Question]
+    questions: list[Question]
 
 
 def interviews(name: str, data: Path, most: int = A_SET) -> list[Interview]:
-    """The chosen questions of a set, by person."""
+    """The chosen questions of a set by person, in the order in which they were chosen: the first ones are of every kind."""
     path = set_files(data).get(name)
     if path is None:
         raise NotFoundError(f"There is no file of {name} in {data}.")
@@ -47,12 +47,12 @@ def interviews(name: str, data: Path, most: int = A_SET) -> list[Interview]:
         for asked in corpus.asked
         if asked.id in answers
     ]
-    chosen = {one.asked.id for one in chosen_of([question for _, question in every], most)}
-    by_person = (
-        Interview(corpus, [one for owner, one in every if owner is corpus and one.asked.id in chosen])
-        for corpus in corpora
-    )
-    return [one for one in by_person if one.questions]
+    owners = {question.asked.id: corpus for corpus, question in every}
+    by_person: dict[str, Interview] = {}
+    for one in chosen_of([question for _, question in every], most):
+        owner = owners[one.asked.id]
+        by_person.setdefault(owner.user, Interview(owner, [])).questions.append(one)
+    return list(by_person.values())
 
 
 def chosen_of(questions: Sequence[Question], most: int) -> Iterator[Question]:

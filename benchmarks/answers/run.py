@@ -5,12 +5,13 @@ import random
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, closing
-from dataclasses import asdict, dataclass
+from contextlib import AsyncExitStack, asynccontextmanager, closing
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 
 import anyio
+import anyio.to_thread
 import httpx
 
 from benchmarks.answers import judging
@@ -22,12 +23,15 @@ from benchmarks.report import Report, Row, machine_facts
 from benchmarks.window_parts import Bench
 from pagefile.errors import NotFoundError
 from pagefile.models.embedders import UniversalSentenceEncoder
+from pagefile.testing import FakeClock
 from pagefile.text.tokens import open_counter
 
 ANSWERS = Path(__file__).parent / "answers.jsonl"
 ARMS = (Trimmed.name, Mem0.name, Pagefile.name, Summarised.name)
 _ANSWER_TOKENS = 60
 _DRAWS = 2_000
+#: With fewer pairs a bootstrap draws the same few again and again, and its intervals are too narrow.
+_FEWEST = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,7 @@ class Asking:
     model: Model
     bench: Bench
     folder: Path
+    sets: Sequence[str]
     arms: Sequence[str]
     most: int
     path: Path
@@ -89,6 +94,7 @@ def measure(
     url: str,
     name: str,
     *,
+    sets: Sequence[str],
     arms: Sequence[str],
     most: int,
     cache: Path | None,
@@ -98,47 +104,71 @@ def measure(
     """Ask what is left to be asked, and keep the answers."""
     if data is None:
         raise NotFoundError("Name the folder of the sets with --data or $PAGEFILE_BENCH_DATA.")
-    if unknown := set(arms) - set(ARMS):
-        raise NotFoundError(f"There is no arm {min(unknown)!r}: choose from {', '.join(ARMS)}.")
+    for what, named, there in (("arm", arms, ARMS), ("set", sets, SETS)):
+        if unknown := set(named) - set(there):
+            raise NotFoundError(f"There is no {what} {min(unknown)!r}: choose from {', '.join(there)}.")
     maker = UniversalSentenceEncoder()
     vectors = Remembered(maker if cache is None else OnDisk(maker, cache))
     with (
         tempfile.TemporaryDirectory(prefix="pagefile-bench-") as folder,
         closing(Model(url, name)) as model,
     ):
-        asking = Asking(data, model, Bench(vectors, tell), Path(folder), arms or ARMS, most, path, tell)
+        bench = Bench(vectors, tell)
+        asking = Asking(data, model, bench, Path(folder), sets or SETS, arms or ARMS, most, path, tell)
         anyio.run(run, asking)
 
 
-async def run(asking: Asking, sets: Sequence[str] = SETS) -> list[Answer]:
-    """Ask up to `most` questions that have no answer of this model and arm yet, and return all answers of the model."""
+async def run(asking: Asking) -> list[Answer]:
+    """Ask up to `most` questions that have no answer of this model and arm yet, and return all answers of the model.
+
+    The sets take turns, and all arms answer a question before the next one is asked: wherever a run stops, it can be compared.
+    """
     known = [one for one in read(asking.path) if one.model == asking.model.name]
-    done, left = {(one.question, one.arm) for one in known}, asking.most
-    for name in sets:
-        for interview in interviews(name, asking.data):
-            for arm_name in asking.arms:
-                waiting = [one for one in interview.questions if (one.asked.id, arm_name) not in done][:left]
-                if waiting:
-                    known += await _answered(asking, interview, arm_name, waiting)
-                    left -= len(waiting)
+    going = _Going(asking, known, {(one.question, one.arm) for one in known}, asking.most)
+    async with anyio.create_task_group() as tasks:
+        for name in asking.sets:
+            tasks.start_soon(going.ask_set, name)
     return known
 
 
-async def _answered(
-    asking: Asking, interview: Interview, arm_name: str, waiting: Sequence[Question]
-) -> list[Answer]:
-    answers: list[Answer] = []
-    async with _arm(asking, arm_name, waiting[0].set) as arm:
-        await arm.take(interview.corpus)
-        for question in waiting:
-            one = _graded(asking.model, question, arm, await arm.prompt(question))
-            with asking.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(asdict(one), ensure_ascii=False) + "\n")
-            answers.append(one)
-            asking.tell(
-                f"{one.set} {one.question} {arm_name}: {'right' if one.right else 'WRONG'}, {one.seconds:.0f} s"
-            )
-    return answers
+@dataclass(slots=True)
+class _Going:
+    """A run, and how far it is."""
+
+    asking: Asking
+    known: list[Answer]
+    done: set[tuple[str, str]]
+    left: int
+    #: Whose question it is. It is fair, so that sets take turns.
+    turn: anyio.Lock = field(default_factory=anyio.Lock)
+
+    async def ask_set(self, name: str) -> None:
+        # Each set has its own times.
+        asking = replace(self.asking, bench=replace(self.asking.bench, clock=FakeClock()))
+        for interview in await anyio.to_thread.run_sync(interviews, name, asking.data):
+            ids = [one.asked.id for one in interview.questions]
+            waiting = [arm for arm in asking.arms if any((id_, arm) not in self.done for id_ in ids)]
+            if waiting and self.left > 0:
+                async with AsyncExitStack() as stack:
+                    arms = [await stack.enter_async_context(_arm(asking, arm, name)) for arm in waiting]
+                    await self._ask_person(interview, arms)
+
+    async def _ask_person(self, interview: Interview, arms: Sequence[Arm]) -> None:
+        for arm in arms:
+            await arm.take(interview.corpus)
+        for question in interview.questions:
+            async with self.turn:
+                for arm in arms:
+                    if self.left > 0 and (question.asked.id, arm.name) not in self.done:
+                        self.left -= 1
+                        self._keep(await _graded(self.asking.model, question, arm))
+
+    def _keep(self, one: Answer) -> None:
+        self.known.append(one)
+        with self.asking.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(one), ensure_ascii=False) + "\n")
+        verdict = "right" if one.right else "WRONG"
+        self.asking.tell(f"{one.set} {one.question} {one.arm}: {verdict}, {one.seconds:.0f} s")
 
 
 @asynccontextmanager
@@ -156,9 +186,10 @@ async def _arm(asking: Asking, name: str, of: str) -> AsyncGenerator[Arm]:
             yield Pagefile(asking.bench, memory)
 
 
-def _graded(model: Model, question: Question, arm: Arm, messages: Sequence[Message]) -> Answer:
+async def _graded(model: Model, question: Question, arm: Arm) -> Answer:
+    messages = await arm.prompt(question)
     began = time.monotonic()
-    said, tokens = model.answer(messages, _ANSWER_TOKENS)
+    said, tokens = await anyio.to_thread.run_sync(model.answer, messages, _ANSWER_TOKENS)
     asked = question.asked
     return Answer(
         question.set,
@@ -240,8 +271,8 @@ def _ahead(answers: Sequence[Answer], name: str, arm: str) -> str:
         for (question, other), theirs in graded.items()
         if other == arm and (question, Pagefile.name) in graded
     ]
-    if not pairs:
-        return ""
+    if len(pairs) < _FEWEST:
+        return f"; too few questions for an interval ({len(pairs)})" if pairs else ""
     right = paired_interval([ours.right - theirs.right for ours, theirs in pairs])
     common = paired_interval([ours.f1 - theirs.f1 for ours, theirs in pairs])
     return f"; Pagefile {_signed(right)} right, {_signed(common)} F1 ({len(pairs)} questions)"

@@ -1,5 +1,7 @@
 """Long conversations never overflow and never lose a turn: automatic checkpoints, told as stories."""
 
+import re
+
 import anyio
 import pytest
 
@@ -310,9 +312,17 @@ class Scripted(ChatModel):
         return self.answer
 
 
+class Retelling(Scripted):
+    """Answers with every number that it was told."""
+
+    async def complete(self, messages, *, max_tokens):
+        numbers = "、".join(dict.fromkeys(re.findall(r"\d+", messages[-1]["content"])))
+        return f"{await super().complete(messages, max_tokens=max_tokens)}血压问题与按时服药的剂量 mg：{numbers}。"
+
+
 async def test_any_chat_model_can_write_the_summaries(url):
     """It is asked in the language of the conversation, with the summary so far, and everything is read in parts."""
-    model = Scripted("模型写的摘要：患者头晕。")
+    model = Retelling("模型写的摘要：")
     async with Memory.open(url, settings=settings(), model=model) as memory:
         chat = memory.conversation("c")
         for n in range(60):

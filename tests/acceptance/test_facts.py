@@ -401,8 +401,8 @@ async def test_a_person_may_state_what_a_model_may_not(url, order):
         async with Memory.open(url, settings=reading(extract), model=model) as memory:
             await memory.conversation(extract, user_id=extract).record(user=said, assistant="好")
             await memory.settle()
-            assert await texts(memory, "rules") == ["用户的名字是李雷"]
-            assert await texts(memory, "model") == []
+            # Beside a model the rules read as well, so that it finds no less than they do.
+            assert await texts(memory, extract) == ["用户的名字是李雷"]
     async with Memory.open(url) as memory:
         assert (await answer_remember(memory, {"text": order}, user_id="u")).startswith("没有记住")
         assert await texts(memory) == []

@@ -108,19 +108,19 @@ def test_what_is_kept_of_a_talk_is_its_end(data):
 
 
 @pytest.mark.slow
-def test_a_run_goes_on_where_the_last_one_ended(data, monkeypatch, tmp_path):
+def test_a_run_goes_on_where_the_last_one_ended(data, tmp_path):
     """The model repeats its prompt: right where the answer is in it. Lines have no text of the set but the answer."""
     path = tmp_path / "answers.jsonl"
-    monkeypatch.setattr(answers, "SETS", ("LoCoMo",))
-    monkeypatch.setattr(answers.run, "__defaults__", (("LoCoMo",),))
     told: list[str] = []
     with Upstream(lambda body: Said(json.dumps(body["messages"]))) as upstream:
         for _ in range(3):
             answers.measure(
-                data, f"{upstream.url}/v1", "stub", arms=("last turns", "Pagefile"), most=3, cache=None,
-                tell=told.append, path=path,
+                data, f"{upstream.url}/v1", "stub", sets=("LoCoMo",), arms=("last turns", "Pagefile"), most=3,
+                cache=None, tell=told.append, path=path,
             )  # fmt: skip
     known = answers.read(path)
+    assert ["last turns", "Pagefile"] * 2 == [one.arm for one in known]
+    assert known[0].question == known[1].question
     assert 4 == len(known) == len({(one.question, one.arm) for one in known})
     assert {"Pagefile"} == {one.arm for one in known if one.right}
     told_rows = [(row.name, row.value) for row in answers.report(known).rows]
@@ -160,6 +160,15 @@ def test_the_judge_is_asked_once_where_words_do_not_decide(data, tmp_path):
     rows = {row.name: row for row in answers.report(mine, verdicts, by_hand).rows}
     assert "1 more by the judge" in rows["LoCoMo, mem0"].note
     assert 2 == rows["decided by words as a person does"].value
+
+
+@pytest.mark.parametrize(
+    ("pairs", "told"), [(2, "too few questions"), (8, "+1.000 (+1.000 to +1.000) right")]
+)
+def test_a_few_questions_have_no_interval(pairs, told):
+    mine = [kept(f"q{n}", arm, "x", arm == "Pagefile") for n in range(pairs) for arm in ("Pagefile", "mem0")]
+    rows = {row.name: row.note for row in answers.report(mine).rows}
+    assert told in rows["LoCoMo, mem0"]
 
 
 def test_labels_name_a_question_and_an_arm(tmp_path):

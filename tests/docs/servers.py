@@ -72,13 +72,21 @@ def _completion(request: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+#: What users say on the pages, and how the model puts it.
+_RETOLD = {
+    "I prefer trains to planes.": "The user prefers trains to planes.",
+    "比起飞机，我更喜欢坐火车。": "用户喜欢坐火车。",
+}
+
+
 def _said(messages: list[dict[str, Any]]) -> str:
     system, asked = messages[0]["content"], messages[-1]["content"]
     if "JSON" in system and "turn" in asked:
         first = json.loads(asked.splitlines()[0])
-        fact = {"turn": 1, "quote": first["text"], "text": first["text"], "category": "preference"}
+        text = _RETOLD.get(first["text"], first["text"])
+        fact = {"turn": 1, "quote": first["text"], "text": text, "category": "preference"}
         return json.dumps({"facts": [{**fact, "confidence": 0.9}]}, ensure_ascii=False)
-    return f"A summary of {len(asked.splitlines())} lines."
+    return next((said for text, said in _RETOLD.items() if text in asked), "A summary.")
 
 
 def _vectors(request: dict[str, Any]) -> dict[str, Any]:

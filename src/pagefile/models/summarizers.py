@@ -12,7 +12,9 @@ from pagefile.errors import ModelOutputError
 from pagefile.models.prompts import asking
 from pagefile.ports import ChatModel, Summarizer, SummaryRequest
 from pagefile.text.extract import summarize
+from pagefile.text.refusals import rejection
 from pagefile.text.sentences import Language, clip, language
+from pagefile.text.summary_guard import Asked, completed
 from pagefile.text.tokens import open_counter
 
 _SPEAKERS = {"zh": {"user": "用户", "assistant": "AI"}, "en": {"user": "User", "assistant": "Assistant"}}
@@ -36,7 +38,7 @@ class ExtractiveSummarizer(Summarizer):
 
 
 class ChatSummarizer(Summarizer):
-    """Asks a chat model, in the language of the conversation."""
+    """Asks a chat model, in the language of the conversation, and adds what it left out of what our extraction keeps."""
 
     def __init__(self, model: ChatModel, *, max_input_chars: int = 24_000) -> None:
         self._model = model
@@ -48,7 +50,14 @@ class ChatSummarizer(Summarizer):
         lengths = {"max_words": request.max_tokens * 3 // 4, "max_chars": request.max_tokens * 4 // 3}
         messages = asking("summarize", tongue, text, **lengths)
         # Room for one that is too long: it is cut at a sentence.
-        return await self._model.complete(messages, max_tokens=2 * request.max_tokens)
+        answer = await self._model.complete(messages, max_tokens=2 * request.max_tokens)
+        if reason := rejection(answer, [text], tongue):
+            raise ModelOutputError(reason)
+        asked = Asked(request.said, request.previous, tongue, request.max_tokens, open_counter().count)
+        summary = await anyio.to_thread.run_sync(completed, answer, asked)
+        if summary is None:
+            raise ModelOutputError(f"the answer leaves out most of the conversation: {answer.strip()[:80]!r}")
+        return summary
 
 
 class CallableSummarizer(Summarizer):
@@ -105,7 +114,7 @@ def _conversation_text(request: SummaryRequest) -> str:
     return _conversation(request)[0]
 
 
-def _conversation(request: SummaryRequest) -> tuple[str, str]:
+def _conversation(request: SummaryRequest) -> tuple[str, Language]:
     """The summary so far and what was said since, one line each; and the language to summarize them in."""
     tongue = _language(request)
     names = _SPEAKERS[tongue]

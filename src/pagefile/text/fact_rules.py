@@ -181,12 +181,21 @@ def stated(text: str, author: str | None = None, known: Collection[str | None] =
     """
     found = (
         _spoken(one, speaker or author)
-        for speaker, said in _speeches(_SPEECH.sub(r"\1", own_words(text)), known)
+        for speaker, said in _speeches(_own_speech(text), known)
         for sentence in _sentences(said)
         if (read := list(_in_sentence(sentence))) and secret_in(sentence) is None
         for one in read
     )
     return list({(fact_key(one.text), one.attribute): one for one in found}.values())
+
+
+def stating_sentences(text: str) -> list[str]:
+    """The sentences of a message in which its author states something: no questions, suppositions or quotations."""
+    return list(_sentences(_own_speech(text)))
+
+
+def _own_speech(text: str) -> str:
+    return _SPEECH.sub(r"\1", own_words(text))
 
 
 def _speeches(text: str, known: Collection[str | None]) -> Iterator[tuple[str | None, str]]:

@@ -21,13 +21,17 @@ FACTS = (
 )
 
 
+#: What the model writes, whatever it is asked for but facts.
+SUMMARY = "A fine summary by the model: the user prefers trains to planes, numbers 0, 1, 2 and 3."
+
+
 def like_gpt_5(request):
     """Refuses what models of the class of GPT-5 refuse, and answers otherwise."""
     if "max_tokens" in request:
         return 400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
     if request.get("temperature", 1) != 1:
         return 400, "Unsupported value: 'temperature' does not support 0 with this model."
-    return FACTS if "JSON" in str(request["messages"][0]) else "A fine summary by the model."
+    return FACTS if "JSON" in str(request["messages"][0]) else SUMMARY
 
 
 @pytest.fixture
@@ -49,7 +53,7 @@ async def test_a_model_that_refuses_parameters_answers(gpt_5):
     chat = chat_of(gpt_5)
     try:
         with promised("the model answers"):
-            assert "A fine summary by the model." == await chat.complete(ASKED, max_tokens=100)
+            assert SUMMARY == await chat.complete(ASKED, max_tokens=100)
     finally:
         await chat.close()
     assert 100 == gpt_5.requests[-1]["max_completion_tokens"]
@@ -61,7 +65,7 @@ async def test_a_model_that_refuses_parameters_streams(gpt_5):
     chat = chat_of(gpt_5)
     pieces = [piece.text async for piece in chat.stream(ASKED)]
     await chat.close()
-    assert "A fine summary by the model." == "".join(pieces).strip()
+    assert SUMMARY == "".join(pieces).strip()
 
 
 @pytest.fixture
@@ -79,7 +83,7 @@ async def by_gpt_5(gpt_5):
 async def test_such_a_model_writes_the_summaries(by_gpt_5):
     """The summary of a checkpoint is the model's."""
     checkpoint = await by_gpt_5.conversation("c", user_id="ada").checkpoint(recent_turns=1)
-    assert "A fine summary by the model." in checkpoint.summary
+    assert SUMMARY in checkpoint.summary
 
 
 @finding("frameworks-F12")
@@ -110,7 +114,7 @@ def differing(one, other):
 async def test_a_checkpoint_says_that_its_summary_was_extracted():
     """Beside its words, a checkpoint made without the model differs from one that the model made."""
     made = []
-    for answer in ("A fine summary by the model.", (500, "down")):
+    for answer in (SUMMARY, (500, "down")):
         with CompletionsStub(lambda _, answer=answer: answer) as stub:
             model = ModelSettings(name="m", base_url=f"{stub.url}/v1", api_key="k")
             settings = Settings(language="en", model=model)
@@ -119,7 +123,7 @@ async def test_a_checkpoint_says_that_its_summary_was_extracted():
                 await chat.record(user="I prefer trains.", assistant="Noted.")
                 await chat.record(user="And tea.", assistant="Noted.")
                 made.append(await chat.checkpoint(recent_turns=1))
-    assert "A fine summary by the model." in made[0].summary
+    assert SUMMARY in made[0].summary
     assert "trains" in made[1].summary
     assert differing(*made)
 

@@ -296,12 +296,12 @@ def summarized(blocking):
 
 async def test_any_chat_model_writes_pagefiles_summaries(tmp_path):
     """LangChain's models behind our own port."""
-    model = Recorder(script=[AIMessage("模型的摘要：青霉素过敏。")])
+    model = Recorder(script=[AIMessage("模型的摘要：青霉素过敏 0、1、2。")])
     with BlockingMemory.open(f"sqlite:///{tmp_path}/a.db", model=LangChainChat(model)) as memory:
         chat = memory.conversation("c", user_id="ada")
         for number in range(4):
             chat.record(f"我对青霉素过敏 {number}", "知道了")
-        assert "模型的摘要：青霉素过敏。" == chat.checkpoint(recent_turns=1).summary
+        assert "模型的摘要：青霉素过敏 0、1、2。" == chat.checkpoint(recent_turns=1).summary
     assert ["system", "human"] == [message.type for message in model.calls[0]]
 
 

@@ -5,6 +5,9 @@ from importlib.resources import files
 
 from pagefile.records import JsonValue
 
+#: A changed text is a new version: docs/benchmarks/model.md says what was measured with which.
+VERSIONS = {"facts": 2, "summarize": 1, "synopsis": 1}
+
 
 @cache
 def prompt(name: str, language: str) -> str:

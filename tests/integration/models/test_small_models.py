@@ -1,0 +1,187 @@
+"""Facts and summaries by a model that answers badly: never less than our rules find without it."""
+
+import json
+from datetime import UTC, datetime
+from hashlib import sha256
+
+import pytest
+
+from pagefile import Memory, ModelOutputError
+from pagefile.models import ChatSummarizer
+from pagefile.models.extractors import ChatExtractor, RuleExtractor
+from pagefile.models.prompts import VERSIONS, prompt
+from pagefile.ports import ChatModel, Said, SummaryRequest
+from pagefile.text.tokens import open_counter
+
+DIGESTS = {"facts": "81fbd21dfef6", "summarize": "ae935dce0eed", "synopsis": "905277c48f56"}
+AT = datetime(2026, 5, 4, tzinfo=UTC)
+SAID = [
+    Said("t1", "I'm allergic to penicillin.", AT, None),
+    Said("t2", "How much is rent in Bern?", AT, None),
+    Said("t3", "We keep our bikes in the cellar because the hall is narrow.", AT, None),
+]
+
+
+class Scripted(ChatModel):
+    def __init__(self, answer):
+        self.answer = answer
+
+    async def complete(self, messages, *, max_tokens):
+        return self.answer
+
+
+def fact(turn, quote, text, **more):
+    return {"turn": turn, "quote": quote, "text": text, **more}
+
+
+BIKES = fact(3, "we keep our bikes in the cellar", "The user keeps the bikes in the cellar.")
+RENT = fact(2, "rent in Bern", "The user is asking about the cost of rent.")
+
+
+async def extracted(answer):
+    return [(one.turn_id, one.quote, one.text) for one in await ChatExtractor(Scripted(answer)).extract(SAID)]
+
+
+async def by_rules():
+    return [(one.turn_id, one.quote, one.text) for one in await RuleExtractor().extract(SAID)]
+
+
+BY_MODEL = ("t3", "We keep our bikes in the cellar", "The user keeps the bikes in the cellar.")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        json.dumps({"facts": [RENT, BIKES]}),
+        "Sure! Here are the facts:\n```json\n" + json.dumps({"facts": [BIKES]}, indent=2) + "\n```\nAnything else?",
+        json.dumps([BIKES]),
+        json.dumps({"facts": [{**BIKES, "reason": "it says so"}, BIKES, {"turn": 9, "quote": "x", "text": "y"}]}),
+        json.dumps({"facts": [BIKES, RENT]})[:-30],
+        "\n".join(json.dumps(one) for one in (RENT, BIKES)),
+    ],
+    ids=["questions", "chatter", "a bare list", "one of another form", "cut short", "an object a line"],
+)  # fmt: skip
+async def test_what_holds_is_kept_of_a_bad_answer(answer):
+    """And what the rules find is always there, first."""
+    assert [*await by_rules(), BY_MODEL] == await extracted(answer)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"facts": []}',
+        json.dumps({"facts": [RENT]}),
+        json.dumps({"facts": [fact(1, "allergic to penicillin", "L'utilisateur a une allergie.")]}),
+        json.dumps({"facts": [fact(1, "I'm allergic to penicillin.", "The user is allergic to penicillin")]}),
+    ],
+    ids=["nothing", "a question", "another language", "what a rule says"],
+)  # fmt: skip
+async def test_a_model_that_finds_nothing_costs_nothing(answer):
+    assert await by_rules() == await extracted(answer)
+    assert 1 == len(await by_rules())
+
+
+@pytest.mark.parametrize(
+    "answer", ["I'm sorry, but I can't help with that.", "{'facts': [", '{"facts": "none"}', '{"facts": [1, 2]}', "[]"]
+)  # fmt: skip
+async def test_an_answer_of_another_form_is_said_to_be_one(answer):
+    """Whoever asked counts it, and reads by rules."""
+    with pytest.raises(ModelOutputError, match="form"):
+        await extracted(answer)
+
+
+def test_a_changed_prompt_has_a_new_version():
+    """Whoever changes a prompt measures it again, and puts both digests here."""
+    texts = {name: prompt(name, "en") + prompt(name, "zh") for name in VERSIONS}
+    digests = {name: sha256(text.encode()).hexdigest()[:12] for name, text in texts.items()}
+    assert ({"facts": 2, "summarize": 1, "synopsis": 1}, DIGESTS) == (VERSIONS, digests)
+
+
+# -- summaries ---------------------------------------------------------------------------------------------------------
+
+TALK = {
+    "en": [
+        ("user", "I'm allergic to penicillin and my flight to Oslo is on 4 May at 7:15."),
+        ("assistant", "Noted: the flight to Oslo on 4 May at 7:15."),
+        ("user", "The hotel costs 120 euros a night. Please keep answers short."),
+        ("assistant", "All right."),
+    ],
+    "zh": [
+        ("user", "我对青霉素过敏，5月4日7:15飞奥斯陆。"),
+        ("assistant", "好的，记下了。"),
+        ("user", "酒店每晚120欧元。以后回答请简短。"),
+        ("assistant", "明白。"),
+    ],
+}
+GOOD = {
+    "en": "The user is allergic to penicillin and flies to Oslo on 4 May at 7:15. The hotel costs 120 euros a night; answers should be short.",
+    "zh": "用户对青霉素过敏，5月4日7:15飞往奥斯陆，酒店每晚120欧元，希望回答简短。",
+}
+
+
+async def summarised(answer, tongue, limit=300):
+    return await ChatSummarizer(Scripted(answer)).summarize(
+        SummaryRequest(None, tuple(TALK[tongue]), limit, tongue)
+    )
+
+
+@pytest.mark.parametrize("tongue", ["en", "zh"])
+async def test_a_good_summary_is_the_models(tongue):
+    """What the rules keep is said in it: nothing is added."""
+    summary = await summarised(GOOD[tongue], tongue)
+    assert summary.startswith(GOOD[tongue])
+    assert "120" not in summary.removeprefix(GOOD[tongue])
+
+
+@pytest.mark.parametrize(
+    ("tongue", "around"),
+    [
+        ("en", "Sure, here is a brief summary of the conversation:\n\n{}\n\nLet me know if you need anything else!"),
+        ("en", "```\n**Summary:** {}\n```"),
+        ("en", "{} The flight was booked on 17 June for 988 dollars."),
+        ("zh", "好的，以下是对话摘要：\n{}\n\n如果还有其他问题，请随时告诉我！"),
+        ("zh", "**摘要：**{}航班号是SK4711。"),
+    ],
+)  # fmt: skip
+async def test_chatter_and_made_up_numbers_are_left_out(tongue, around):
+    assert await summarised(GOOD[tongue], tongue) == await summarised(around.format(GOOD[tongue]), tongue)
+
+
+async def test_what_a_summary_left_out_is_added():
+    """In the words of the conversation, within the limit."""
+    short = "The user is allergic to penicillin and flies to Oslo on 4 May at 7:15. The hotel is booked for two, and answers should be short."
+    for limit in (300, 60):
+        summary = await summarised(short, "en", limit)
+        assert "penicillin" in summary
+        assert "120 euros" in summary
+        assert open_counter().count(summary) <= limit
+
+
+@pytest.mark.parametrize(
+    ("tongue", "answer"),
+    [
+        ("en", "The user and the assistant talked about travel."),
+        ("en", GOOD["zh"]),
+        ("zh", GOOD["en"]),
+        ("en", "The flight is on 5 June at 9:40."),
+        ("zh", "用户询问了旅行的建议，助手提供了帮助。"),
+        ("en", "def summarize(conversation):\n    return conversation[:100]"),
+        ("en", "{}"),
+    ],
+)
+async def test_a_summary_that_says_too_little_is_none(tongue, answer):
+    """Whoever asked takes the one that the rules make."""
+    with pytest.raises(ModelOutputError, match=r"leaves out|nothing in common"):
+        await summarised(answer, tongue)
+
+
+async def test_a_checkpoint_by_a_weak_model_is_the_one_without_a_model():
+    made = []
+    for model in (None, Scripted("The user and the assistant talked about travel and a hotel.")):
+        async with Memory.open("memory://", model=model, embedder="none") as memory:
+            chat = memory.conversation("c")
+            for at in (0, 2):
+                await chat.record(TALK["en"][at][1], TALK["en"][at + 1][1])
+            made.append((await chat.checkpoint(recent_turns=0)).summary)
+    assert made[0] == made[1]
+    assert "penicillin" in made[0]
