@@ -35,7 +35,7 @@ LIMITS = {
     "queries of a context() after a checkpoint": 2.0,
     "rows of the log they read": 1.0,
     "context() of a long conversation": 1.3,
-    "context() beside its bare queries": 3.0,
+    "context() beside its bare queries": 5.0,
     "session through Redis": 1.0,
     "GetShortMemory with Redis": 0.6,
     "QueryMemoryContext with Redis": 0.8,
