@@ -148,7 +148,7 @@ async def test_a_saved_history_with_memory_in_it_is_named(memory, tmp_path):
     saved = [file.read_text(encoding="utf-8") for file in (tmp_path / "home").rglob("*.jsonl")]
     assert saved
     promise = next(
-        part for part in README.read_text(encoding="utf-8").split("\n\n") if "no saved history" in part
+        part for part in README.read_text(encoding="utf-8").split("\n\n") if "saved history" in part
     )
     told = "transcript" in promise
     assert told or "allergic to penicillin." not in "".join(saved)
