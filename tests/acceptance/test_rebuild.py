@@ -218,6 +218,19 @@ async def test_a_successor_makes_vectors_again_by_itself(place):
         assert not window.receipt.degraded
 
 
+async def test_another_process_may_make_them_again(place):
+    """Receipts of a process that does no background work say so as long as it lasts, and no longer."""
+    manual = Settings(window_tokens=700, indexing="manual")
+    async with Memory.open(place, embedder=Successor(), settings=manual) as asking:
+        window = await asking.conversation("new", user_id="u").context("之前说的那部科幻电影是什么？")
+        assert [note for note in window.receipt.degraded if "by word only" in note]
+        async with Memory.open(place, embedder=Successor()) as working:
+            await working.settle()
+            assert await vectors(working) == {"hashing-next/32": 11}
+        window = await asking.conversation("newer", user_id="u").context("之前说的那部科幻电影是什么？")
+        assert not window.receipt.degraded
+
+
 async def test_only_what_it_is_the_successor_of_is_made_again(place):
     """Vectors of somebody else's model may have cost money: they stay until `pagefile rebuild`."""
     async with Memory.open(place, embedder=HashingEmbedder(16, name="other")) as memory:

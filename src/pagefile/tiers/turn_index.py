@@ -231,8 +231,10 @@ class TurnVectors(Derived):
     ) -> Sequence[ports.VectorHit]:
         """The turns closest to a question, of whose texts other tiers may have vectors in `shared`."""
         await self.prepare()
-        if not self.any:
-            self.any = (await self.models())[0]
+        if not self.any or self.replaced:
+            # Another process may make them.
+            self.any, others = await self.models()
+            self.replaced = [model for model in self.replaced if model in others]
         if not self.any:
             return ()
         text = question.strip()
