@@ -97,7 +97,7 @@ export interface paths {
          * Resume Chat
          * @description Read an answer again, or continue after the event that `Last-Event-ID` names, as a browser's `EventSource` does by itself.
          *
-         *     An answer in progress is followed, one that is done is read from the log. Nothing is asked of the model.
+         *     An answer in progress is followed, and a completed one is read from the log. The model is not called.
          */
         get: operations["resumeChat"];
         put?: never;
@@ -110,9 +110,9 @@ export interface paths {
          *     takes effect, and `done` with the turn's place and exact tokens, or `error` with a problem document. Lines that begin with a colon
          *     are heartbeats. The model's calls of `load_tool_history` and `search_tool_history` are answered here.
          *
-         *     Every event has an id. A client that loses its connection repeats the request with the `Last-Event-ID`, and gets what came after that event;
-         *     the same `id` or `Idempotency-Key` alone brings the whole answer, which the model is asked for once. A turn that is done is answered
-         *     from the log. `POST /v1/turns/abort` stops an answer.
+         *     Every event has an id. A client that loses its connection repeats the request with a `Last-Event-ID`, and gets the events after that one.
+         *     The same `id` or `Idempotency-Key` alone returns the whole answer; the model is called only once. The answer of a completed turn
+         *     comes from the log. `POST /v1/turns/abort` stops an answer.
          */
         post: operations["streamChat"];
         delete?: never;
@@ -264,7 +264,7 @@ export interface paths {
          * Correct
          * @description Correct a fact, and return the one that replaces it. If a user is named, the fact must be theirs.
          *
-         *     409 where the fact is no longer held.
+         *     409 if the fact is no longer current.
          */
         post: operations["correct"];
         delete?: never;
@@ -1033,7 +1033,7 @@ export interface components {
             turn_id: string;
             /**
              * User Id
-             * @description Whose conversation it is; facts and recall need one.
+             * @description The user the conversation belongs to; facts and recall need one.
              */
             user_id?: string | null;
         };
@@ -1070,7 +1070,7 @@ export interface components {
             turn_id: string;
             /**
              * User Id
-             * @description Whose conversation it is; facts and recall need one.
+             * @description The user the conversation belongs to; facts and recall need one.
              */
             user_id?: string | null;
         };
@@ -1349,7 +1349,7 @@ export interface components {
             timezone?: string | null;
             /**
              * User Id
-             * @description Whose conversation it is; facts and recall need one.
+             * @description The user the conversation belongs to; facts and recall need one.
              */
             user_id?: string | null;
             /** Window Tokens */
@@ -1426,7 +1426,7 @@ export interface components {
             turn_id?: string | null;
             /**
              * User Id
-             * @description Whose conversation it is; facts and recall need one.
+             * @description The user the conversation belongs to; facts and recall need one.
              */
             user_id?: string | null;
             /**
@@ -1469,7 +1469,7 @@ export interface components {
             tenant?: string | null;
             /**
              * User Id
-             * @description Whose conversation it is; facts and recall need one.
+             * @description The user the conversation belongs to; facts and recall need one.
              */
             user_id?: string | null;
             /**
@@ -1504,7 +1504,7 @@ export interface components {
             tenant?: string | null;
             /**
              * User Id
-             * @description Whose conversation it is; facts and recall need one.
+             * @description The user the conversation belongs to; facts and recall need one.
              */
             user_id?: string | null;
         };
@@ -1537,7 +1537,7 @@ export interface components {
             tenant?: string | null;
             /**
              * User Id
-             * @description Whose conversation it is; facts and recall need one.
+             * @description The user the conversation belongs to; facts and recall need one.
              */
             user_id?: string | null;
         };
@@ -1599,7 +1599,7 @@ export interface components {
             user?: string | null;
             /**
              * User Id
-             * @description Whose conversation it is; facts and recall need one.
+             * @description The user the conversation belongs to; facts and recall need one.
              */
             user_id?: string | null;
         };
@@ -1717,7 +1717,7 @@ export interface components {
             turn_id?: string | null;
             /**
              * User Id
-             * @description Whose conversation it is; facts and recall need one.
+             * @description The user the conversation belongs to; facts and recall need one.
              */
             user_id?: string | null;
         };
@@ -2075,7 +2075,7 @@ export interface components {
             turn_id: string;
             /**
              * User Id
-             * @description Whose conversation it is; facts and recall need one.
+             * @description The user the conversation belongs to; facts and recall need one.
              */
             user_id?: string | null;
         };
@@ -2343,7 +2343,7 @@ export interface components {
             turn_id: string;
             /**
              * User Id
-             * @description Whose conversation it is; facts and recall need one.
+             * @description The user the conversation belongs to; facts and recall need one.
              */
             user_id?: string | null;
         };
@@ -2469,7 +2469,7 @@ export interface components {
             tool: string;
             /**
              * User Id
-             * @description Whose conversation it is; facts and recall need one.
+             * @description The user the conversation belongs to; facts and recall need one.
              */
             user_id?: string | null;
         };
@@ -2497,7 +2497,7 @@ export interface components {
             turn_id?: string | null;
             /**
              * User Id
-             * @description Whose conversation it is; facts and recall need one.
+             * @description The user the conversation belongs to; facts and recall need one.
              */
             user_id?: string | null;
         };
@@ -2533,7 +2533,7 @@ export interface components {
             turn_id: string;
             /**
              * User Id
-             * @description Whose conversation it is; facts and recall need one.
+             * @description The user the conversation belongs to; facts and recall need one.
              */
             user_id?: string | null;
         };
@@ -2950,7 +2950,7 @@ export interface components {
             tenant?: string | null;
             /**
              * User Id
-             * @description Whose conversation it is; facts and recall need one.
+             * @description The user the conversation belongs to; facts and recall need one.
              */
             user_id?: string | null;
         };
@@ -3524,7 +3524,7 @@ export interface components {
             tenant?: string | null;
             /**
              * User Id
-             * @description Whose conversation it is; facts and recall need one.
+             * @description The user the conversation belongs to; facts and recall need one.
              */
             user_id?: string | null;
             /**
@@ -3613,7 +3613,7 @@ export interface components {
             tenant?: string | null;
             /**
              * User Id
-             * @description Whose conversation it is; facts and recall need one.
+             * @description The user the conversation belongs to; facts and recall need one.
              */
             user_id?: string | null;
             /** Uuids */
@@ -3636,7 +3636,7 @@ export interface components {
             tenant?: string | null;
             /**
              * User Id
-             * @description Whose conversation it is; facts and recall need one.
+             * @description The user the conversation belongs to; facts and recall need one.
              */
             user_id?: string | null;
             /**
@@ -3758,7 +3758,7 @@ export interface components {
             user?: string | null;
             /**
              * User Id
-             * @description Whose conversation it is; facts and recall need one.
+             * @description The user the conversation belongs to; facts and recall need one.
              */
             user_id?: string | null;
         };
@@ -3866,7 +3866,7 @@ export interface components {
             tenant?: string | null;
             /**
              * User Id
-             * @description Whose conversation it is; facts and recall need one.
+             * @description The user the conversation belongs to; facts and recall need one.
              */
             user_id?: string | null;
         };
@@ -4202,7 +4202,7 @@ export interface components {
             tenant?: string | null;
             /**
              * User Id
-             * @description Whose conversation it is; facts and recall need one.
+             * @description The user the conversation belongs to; facts and recall need one.
              */
             user_id?: string | null;
         };
@@ -4743,7 +4743,7 @@ export interface operations {
     listCalls: {
         parameters: {
             query: {
-                /** @description Whose conversation it is; facts and recall need one. */
+                /** @description The user the conversation belongs to; facts and recall need one. */
                 user_id?: string | null;
                 /** @description The tenant; "default" when left out. */
                 tenant?: string | null;
@@ -4783,7 +4783,7 @@ export interface operations {
     getCall: {
         parameters: {
             query: {
-                /** @description Whose conversation it is; facts and recall need one. */
+                /** @description The user the conversation belongs to; facts and recall need one. */
                 user_id?: string | null;
                 /** @description The tenant; "default" when left out. */
                 tenant?: string | null;
@@ -4819,7 +4819,7 @@ export interface operations {
     resumeChat: {
         parameters: {
             query: {
-                /** @description Whose conversation it is; facts and recall need one. */
+                /** @description The user the conversation belongs to; facts and recall need one. */
                 user_id?: string | null;
                 /** @description The tenant; "default" when left out. */
                 tenant?: string | null;
@@ -4912,7 +4912,7 @@ export interface operations {
     listCheckpoints: {
         parameters: {
             query: {
-                /** @description Whose conversation it is; facts and recall need one. */
+                /** @description The user the conversation belongs to; facts and recall need one. */
                 user_id?: string | null;
                 /** @description The tenant; "default" when left out. */
                 tenant?: string | null;
@@ -5024,7 +5024,7 @@ export interface operations {
     listCosts: {
         parameters: {
             query: {
-                /** @description Whose conversation it is; facts and recall need one. */
+                /** @description The user the conversation belongs to; facts and recall need one. */
                 user_id?: string | null;
                 /** @description The tenant; "default" when left out. */
                 tenant?: string | null;
@@ -5062,7 +5062,7 @@ export interface operations {
     explain: {
         parameters: {
             query: {
-                /** @description Whose conversation it is; facts and recall need one. */
+                /** @description The user the conversation belongs to; facts and recall need one. */
                 user_id?: string | null;
                 /** @description The tenant; "default" when left out. */
                 tenant?: string | null;
@@ -5100,7 +5100,7 @@ export interface operations {
     exportMemory: {
         parameters: {
             query?: {
-                /** @description Whose conversation it is; facts and recall need one. */
+                /** @description The user the conversation belongs to; facts and recall need one. */
                 user_id?: string | null;
                 /** @description The tenant; "default" when left out. */
                 tenant?: string | null;
@@ -5431,7 +5431,7 @@ export interface operations {
     getHistory: {
         parameters: {
             query: {
-                /** @description Whose conversation it is; facts and recall need one. */
+                /** @description The user the conversation belongs to; facts and recall need one. */
                 user_id?: string | null;
                 /** @description The tenant; "default" when left out. */
                 tenant?: string | null;
@@ -5517,7 +5517,7 @@ export interface operations {
     loadByQuery: {
         parameters: {
             query: {
-                /** @description Whose conversation it is; facts and recall need one. */
+                /** @description The user the conversation belongs to; facts and recall need one. */
                 user_id?: string | null;
                 /** @description The tenant; "default" when left out. */
                 tenant?: string | null;
@@ -5597,7 +5597,7 @@ export interface operations {
     listLogEntries: {
         parameters: {
             query: {
-                /** @description Whose conversation it is; facts and recall need one. */
+                /** @description The user the conversation belongs to; facts and recall need one. */
                 user_id?: string | null;
                 /** @description The tenant; "default" when left out. */
                 tenant?: string | null;
@@ -5641,7 +5641,7 @@ export interface operations {
     listConversations: {
         parameters: {
             query?: {
-                /** @description Whose conversation it is; facts and recall need one. */
+                /** @description The user the conversation belongs to; facts and recall need one. */
                 user_id?: string | null;
                 /** @description The tenant; "default" when left out. */
                 tenant?: string | null;
@@ -5679,7 +5679,7 @@ export interface operations {
     getConversation: {
         parameters: {
             query: {
-                /** @description Whose conversation it is; facts and recall need one. */
+                /** @description The user the conversation belongs to; facts and recall need one. */
                 user_id?: string | null;
                 /** @description The tenant; "default" when left out. */
                 tenant?: string | null;
@@ -5751,7 +5751,7 @@ export interface operations {
     listPages: {
         parameters: {
             query?: {
-                /** @description Whose conversation it is; facts and recall need one. */
+                /** @description The user the conversation belongs to; facts and recall need one. */
                 user_id?: string | null;
                 /** @description The tenant; "default" when left out. */
                 tenant?: string | null;
@@ -5826,7 +5826,7 @@ export interface operations {
     getPage: {
         parameters: {
             query: {
-                /** @description Whose conversation it is; facts and recall need one. */
+                /** @description The user the conversation belongs to; facts and recall need one. */
                 user_id?: string | null;
                 /** @description The tenant; "default" when left out. */
                 tenant?: string | null;
@@ -5971,7 +5971,7 @@ export interface operations {
     peek: {
         parameters: {
             query: {
-                /** @description Whose conversation it is; facts and recall need one. */
+                /** @description The user the conversation belongs to; facts and recall need one. */
                 user_id?: string | null;
                 /** @description The tenant; "default" when left out. */
                 tenant?: string | null;
@@ -6121,7 +6121,7 @@ export interface operations {
     listResets: {
         parameters: {
             query: {
-                /** @description Whose conversation it is; facts and recall need one. */
+                /** @description The user the conversation belongs to; facts and recall need one. */
                 user_id?: string | null;
                 /** @description The tenant; "default" when left out. */
                 tenant?: string | null;
@@ -6161,7 +6161,7 @@ export interface operations {
     getSession: {
         parameters: {
             query: {
-                /** @description Whose conversation it is; facts and recall need one. */
+                /** @description The user the conversation belongs to; facts and recall need one. */
                 user_id?: string | null;
                 /** @description The tenant; "default" when left out. */
                 tenant?: string | null;
@@ -6336,7 +6336,7 @@ export interface operations {
     listTurns: {
         parameters: {
             query: {
-                /** @description Whose conversation it is; facts and recall need one. */
+                /** @description The user the conversation belongs to; facts and recall need one. */
                 user_id?: string | null;
                 /** @description The tenant; "default" when left out. */
                 tenant?: string | null;
@@ -6522,7 +6522,7 @@ export interface operations {
     listDoneTurns: {
         parameters: {
             query?: {
-                /** @description Whose conversation it is; facts and recall need one. */
+                /** @description The user the conversation belongs to; facts and recall need one. */
                 user_id?: string | null;
                 /** @description The tenant; "default" when left out. */
                 tenant?: string | null;
@@ -6597,7 +6597,7 @@ export interface operations {
     getMessages: {
         parameters: {
             query: {
-                /** @description Whose conversation it is; facts and recall need one. */
+                /** @description The user the conversation belongs to; facts and recall need one. */
                 user_id?: string | null;
                 /** @description The tenant; "default" when left out. */
                 tenant?: string | null;
