@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from pagefile import HandleNotFoundError, Memory, Settings
+from pagefile.errors import ModelOutputError
 from pagefile.models.extractors import ChatExtractor, RuleExtractor
 from pagefile.models.summarizers import ChatSummarizer
 from pagefile.ports import ChatModel, Said, SummaryRequest
@@ -264,7 +265,8 @@ def test_a_model_that_summarises_is_asked_with_data():
     """Our instructions are once, and first."""
     model = Listening()
     request = SummaryRequest(ALL[1], tuple(("user", text) for text in ALL), 500)
-    anyio.run(ChatSummarizer(model).summarize, request)
+    with pytest.raises(ModelOutputError, match="leaves out"):
+        anyio.run(ChatSummarizer(model).summarize, request)
     [messages] = model.asked
     assert "system" == messages[0]["role"]
     assert 1 == [message["role"] for message in messages].count("system")
