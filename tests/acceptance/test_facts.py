@@ -596,7 +596,7 @@ async def test_a_fact_is_corrected_in_one_revision(open_memory):
         assert ("identity", "residence", "p") == (right.category, right.attribute, right.project)
         assert "corrected" == (await memory.fact_revisions("u"))[-1].action
         assert right.id == (await memory.correct(right.id, "lives in Bergen")).id
-        with pytest.raises(ConflictError, match="no longer held"):
+        with pytest.raises(ConflictError, match="no longer current"):
             await memory.correct(wrong.id, "lives in Rome")
         with pytest.raises(FactRejectedError):
             await memory.correct(right.id, "my password is hunter2")
