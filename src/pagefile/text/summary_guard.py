@@ -1,8 +1,8 @@
 """Whether a model's summary tells what a conversation needs told: beside the one that our rules make of it.
 
-The sentences that the rules choose must not be lost. A model that says most of their numbers, dates, names and allergies in its own words wrote
-a summary, and what it left out is added. One that does not, that leaves no room for it, or that writes in another language, is not believed: the
-rules' summary takes its place.
+The sentences that the rules choose must not be lost. A model that tells a good part of their numbers, dates, names and allergies in words of its own
+wrote a summary, and what it left out is added as far as there is room. One that tells less, that mostly copies and lacks much of them, or that writes
+in another language, is not believed: the rules' summary takes its place.
 """
 
 import re
@@ -13,9 +13,10 @@ from pagefile.text.extract import anchors, says_anchors, summarize
 from pagefile.text.sentences import Language, language, sentences
 from pagefile.text.words import terms
 
-#: How much of what the rules keep a model's summary has to say, and how much of the words of a sentence without anything exact:
-#: a Chinese word is there in its parts and pairs, too.
-_SAYS = 0.6
+#: How much of what the rules keep a model's summary has to say. One that copies chose sentences, which the rules do better; one that tells also
+#: puts dates and amounts in other forms, which are not recognised.
+_COPIED_SAYS, _TOLD_SAYS = 0.6, 0.25
+#: How much of the words of a sentence without anything exact: a Chinese word is there in its parts and pairs, too.
 _ALIKE = {"en": 0.5, "zh": 0.3}
 _ALL = 1_000_000
 _ASSISTANTS = ("assistant", "ai:", "助手")
@@ -53,22 +54,65 @@ def completed(answer: str, asked: Asked) -> str | None:
     """A model's summary with what it left out; None if it says too little of what the rules keep."""
     by_rules = _extract(asked, asked.limit)
     # Without a limit: what is not in it was overruled, or says nothing.
-    holds = _extract(asked, _ALL)
+    holds, given = _extract(asked, _ALL), _given(asked)
     plain = told(answer, asked)
     # Where nothing is left, the whole is judged by what it says.
-    text = "".join(one for one in sentences(plain) if _still(one, holds, asked)).strip() or plain
+    text = "".join(one for one in sentences(plain) if _still(one, holds, given)).strip() or plain
     kept = list(_told(by_rules))
     missing = [(who, one) for who, one in kept if not _says(text, one)]
-    lost = sum(_weight(one) for _, one in missing)
-    if not text or lost > (1 - _SAYS) * sum(_weight(one) for _, one in kept):
+    copied = _is_copied(text, given)
+    if not text or not _says_enough(text, kept, missing, copied=copied):
         return None
+    added = _fitting(missing, asked.limit - asked.measure(text) - 1, asked.measure)
+    if copied and len(added) < len(missing):
+        # Nothing that the rules keep makes way for what was copied.
+        return None
+    return "\n".join(part for part in (text, _lines(added)) if part)
+
+
+def _says_enough(
+    text: str, kept: Sequence[tuple[str, str]], missing: Sequence[tuple[str, str]], *, copied: bool
+) -> bool:
+    if copied:
+        lost = sum(_weight(one) for _, one in missing)
+        return lost <= (1 - _COPIED_SAYS) * sum(_weight(one) for _, one in kept)
+    words = text.casefold()
+    exact = [re.findall(r"\w+", anchor.casefold()) for _, one in kept for anchor in anchors(one)]
+    return sum(all(part in words for part in parts) for parts in exact) >= _TOLD_SAYS * len(exact)
+
+
+def _fitting(
+    missing: Sequence[tuple[str, str]], room: int, measure: Callable[[str], int]
+) -> list[tuple[str, str]]:
+    """As many of them as there is room for, what is vital first, in their own order."""
+    by_weight = sorted(range(len(missing)), key=lambda at: -_weight(missing[at][1]))
+    chosen: set[int] = set()
+    for at in by_weight:
+        if measure(_lines([missing[n] for n in sorted({*chosen, at})])) <= room:
+            chosen.add(at)
+    return [missing[at] for at in sorted(chosen)]
+
+
+def _lines(told: Sequence[tuple[str, str]]) -> str:
+    """A line for each speaker."""
     lines: dict[str, str] = {}
-    for who, one in missing:
+    for who, one in told:
         lines[who] = lines.get(who, who) + one
-    added = "\n".join(line.strip() for line in lines.values())
-    # Nothing that the rules keep makes way for the model's words.
-    fits = asked.measure(text) + asked.measure(added) + 1 <= asked.limit
-    return "\n".join(part for part in (text, added) if part) if fits else None
+    return "\n".join(line.strip() for line in lines.values())
+
+
+def _is_copied(text: str, given: str) -> bool:
+    """Whether at least half of it is in the conversation word for word."""
+    every = [_bare(one) for one in sentences(text)]
+    return 2 * sum(len(one) for one in every if one in given) >= sum(map(len, every))
+
+
+def _bare(sentence: str) -> str:
+    return sentence.strip().rstrip("。.!！")
+
+
+def _given(asked: Asked) -> str:
+    return "\n".join([asked.previous or "", *(text for _, text in asked.said)])
 
 
 def _extract(asked: Asked, limit: int) -> str:
@@ -77,12 +121,11 @@ def _extract(asked: Asked, limit: int) -> str:
     )
 
 
-def _still(sentence: str, holds: str, asked: Asked) -> bool:
-    """Whether what a sentence says exactly holds, and it copies nothing that does not."""
-    if any(exact not in holds for exact in anchors(sentence)):
+def _still(sentence: str, holds: str, given: str) -> bool:
+    """Whether nothing exact in a sentence, and no sentence that it copies, was said and no longer holds."""
+    if any(exact in given and exact not in holds for exact in anchors(sentence)):
         return False
-    copied = sentence.strip().rstrip("。.!！")
-    return copied in holds or not any(copied in text for _, text in asked.said)
+    return _bare(sentence) in holds or _bare(sentence) not in given
 
 
 def _told(by_rules: str) -> Iterator[tuple[str, str]]:
@@ -90,7 +133,7 @@ def _told(by_rules: str) -> Iterator[tuple[str, str]]:
     for line in filter(None, map(_SPEAKER.match, by_rules.splitlines())):
         of_user = not line["who"].casefold().startswith(_ASSISTANTS)
         for one in sentences(line["said"]):
-            if anchors(one) or (of_user and len(set(terms(one))) >= _FEW):
+            if anchors(one) or (of_user and (_VITAL.search(one) or len(set(terms(one))) >= _FEW)):
                 yield line["who"], one
 
 
@@ -102,7 +145,7 @@ def _weight(sentence: str) -> int:
 def told(answer: str, asked: Asked) -> str:
     """The sentences of an answer that tell of the conversation: in its language, and without those whose numbers nobody said."""
     plain = _FENCE.sub("", _AROUND.sub("", answer)).strip()
-    given = "\n".join([asked.previous or "", *(text for _, text in asked.said)])
+    given = _given(asked)
     if language(plain) != asked.language:
         return ""
     return "".join(one for one in sentences(plain) if not _invents(one, given)).strip() or plain

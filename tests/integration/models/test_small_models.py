@@ -157,6 +157,41 @@ async def test_what_a_summary_left_out_is_added():
         assert open_counter().count(summary) <= limit
 
 
+TRIP = [
+    (
+        "user",
+        "I'm allergic to penicillin. My flight to Oslo is on 4 May at 7:15 and the return is on 9 May at 18:40.",
+    ),
+    (
+        "user",
+        "The hotel Sonne costs 120 euros a night, the car 55 euros a day, and the museum opens at 10:00.",
+    ),
+    ("user", "Jonas lands on 5 May. We meet Petra on 6 May at noon in Bergen."),
+]
+
+
+@pytest.mark.parametrize("limit", [400, 110])
+async def test_a_summary_in_a_models_own_words_stays(limit):
+    """Other forms of dates and amounts are no reason to leave its sentences out; what is vital is added first where room is short."""
+    own = (
+        "They fly to Oslo on May 4th (7:15) and come back on the 9th in the evening. Petra joins for lunch in Bergen on May 6th, a day after Jonas "
+        "arrives. Budget: hotel Sonne at €120 a night."
+    )
+    request = SummaryRequest(None, tuple(TRIP), limit, "en")
+    summary = await ChatSummarizer(Scripted(own)).summarize(request)
+    assert summary.startswith(own)
+    assert "allergic to penicillin" in summary
+    assert open_counter().count(summary) <= limit
+
+
+async def test_a_correction_that_a_model_missed_is_added():
+    said = [*TRIP, ("user", "The flight to Oslo is on 4 May at 8:20 now, not at 7:15.")]
+    own = "They fly to Oslo at 7:15. Petra joins in Bergen on 6 May, Jonas lands on 5 May. The hotel Sonne costs 120 euros."
+    summary = await ChatSummarizer(Scripted(own)).summarize(SummaryRequest(None, tuple(said), 400, "en"))
+    assert "8:20 now, not at 7:15" in summary
+    assert "Petra joins in Bergen" in summary
+
+
 @pytest.mark.parametrize(
     ("tongue", "answer"),
     [
