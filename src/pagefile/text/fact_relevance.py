@@ -108,9 +108,11 @@ class Message(NamedTuple):
             return math.inf
         if self.self_contained:
             return _SELF_CONTAINED
-        if self.of_world:
+        # "How do I write tests?" is about whoever prefers pytest for testing.
+        shares = words > _SHARED_WORDS and self.terms > 1
+        if self.of_world and not (shares and self.personal):
             return _OF_WORLD
-        if self.plans or (words > _SHARED_WORDS and self.terms > 1):
+        if self.plans or shares:
             return 0.0
         if not self.personal:
             return _ASKED if self.asks else _SAID
@@ -198,8 +200,9 @@ class Relevance(NamedTuple):
         top = float(found.max(initial=0.0))
         shared = float(words[found.argmax()])
         if by_words:
-            # Words tell less, and in other numbers: what seldom needs a fact gets none.
-            opening = math.inf if message.opening(shared) > _ASKED else 0.0
+            # Words tell less, and in other numbers: what seldom needs a fact gets none. How something is done may be what the conversation is about.
+            least = message.opening(shared)
+            opening = math.inf if least > _ASKED and least != _OF_WORLD else 0.0
             cut = max(_LEAST_BY_WORDS, _LEAST_SHARE_BY_WORDS * top)
         else:
             opening, cut = _required(message, top, named=shared > _FEW_WORDS)
