@@ -223,7 +223,7 @@ class Conversations:
             seen.add(name)
             chat = self._chat(who, name)
             turns = await chat.turns(newest=True, limit=_NEWEST_TURNS)
-            others = self._others(chat.scope, turns, found[-1], shape)
+            others = self._others(who, chat.scope, turns, found[-1], shape)
             one = matched(chat, turns, found, others)
             if one is None and self._known.get((who.scope, found[-2:][0].key)) == name:
                 # The client went back a long way.
@@ -253,10 +253,12 @@ class Conversations:
             if head.scope.user == who.user and name.startswith(start):
                 yield name
 
-    def _others(self, scope: Scope, turns: Sequence[Turn], running: Exchange, shape: Shape) -> frozenset[str]:
+    def _others(
+        self, who: Who, scope: Scope, turns: Sequence[Turn], running: Exchange, shape: Shape
+    ) -> frozenset[str]:
         """The open turns that belong to other requests: some are being answered, others have calls that this client never heard of.
 
-        Prompts run more than once, and clients begin with the same words.
+        Prompts run more than once, and clients begin with the same words. Whoever names the conversation and says the same again tries again.
         """
         found: set[str] = set()
         for turn in turns:
@@ -266,7 +268,7 @@ class Conversations:
             ours = {step.call_id for step in turn.steps if runs and step.tool not in LOADING_TOOLS}
             if ours and not ours.isdisjoint(_first_calls(running, shape)):
                 continue
-            if ours or (scope, turn.id) in self._answering:
+            if ours or (who.conversation is None and (scope, turn.id) in self._answering):
                 found.add(turn.id)
         return frozenset(found)
 
