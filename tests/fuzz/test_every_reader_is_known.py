@@ -9,7 +9,7 @@ from tests.architecture.scans import ROOT, Finding, Source, sources
 #: Calls that read a format, wherever they stand. Regular expressions are found and tried by test_bounded_time.
 READING = {
     "loads", "load", "safe_load", "fromisoformat", "strptime", "validate_json", "model_validate_json", "urlsplit", "urlparse",
-    "parse_qsl", "literal_eval", "ip_address", "b64decode", "UUID",
+    "parse_qsl", "raw_decode", "literal_eval", "ip_address", "b64decode", "UUID",
 }  # fmt: skip
 _JSON_LIKE = {"json", "tomllib", "yaml"}
 
@@ -66,8 +66,9 @@ READERS: dict[str, str] = {
     "integrations/span_messages.py::_listed": SPANS,
     "integrations/spans.py::_read": SPANS,
     "edge/recorder.py::as_json": MESSAGES,
-    "models/extractors.py::_parsed": STREAMS,
+    "models/extractors.py::_values": STREAMS,
     "schema.py::moment_from": FILES,
+    "service/auth.py::_read": "tests/acceptance/test_http_keys.py",
     "service/exposure.py::is_loopback": FILES,
     "service/idempotency.py::_again": OWN,
     "service/idempotency.py::_named": "tests/acceptance/test_http_idempotency.py",
@@ -103,6 +104,7 @@ READERS: dict[str, str] = {
     "text/tokens.py::_read_ranks": OWN,
     "text/sources.py::_read": TIME,
     "text/synopsis/kinds.py::_is_whole": TIME,
+    "text/synopsis/objects.py::_first_value": TIME,
     "text/synopsis/kinds.py::_json": TIME,
     "text/synopsis/kinds.py::parsed_lines": TIME,
     "text/synopsis/binary.py::beginning_of": TIME,

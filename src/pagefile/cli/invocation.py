@@ -110,9 +110,11 @@ class Invocation:
             both = " and ".join(repr(scope.conversation) for scope in begun)
             raise NotFoundError(f"{conversation!r} is the beginning of more than one conversation: {both}.")
         for scope in begun:
-            return memory.conversation(
+            chat = memory.conversation(
                 scope.conversation or "", user_id=user_id or scope.user, tenant=self.tenant
             )
+            if await chat.turns(limit=1, newest=True):
+                return chat
         raise NotFoundError(f"There is no conversation {conversation!r} here: `pagefile show` lists them.")
 
     async def _beginning(self, memory: Memory, name: str, user_id: str | None) -> list[Scope]:
