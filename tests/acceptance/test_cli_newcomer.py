@@ -21,6 +21,7 @@ def _at_a_desk(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (("version",), "Did you mean '--version'?"),
         (("ls",), "Did you mean 'show'?"),
+        (("restore", "copy.db"), "Did you mean 'backup'?"),
         (("serv",), "Did you mean 'serve'?"),
         (("mcp", "instal", "cursor"), "Did you mean 'install'"),
         (("serve", "--port", "abc"), "'--port': not a whole number"),
@@ -66,6 +67,8 @@ def test_the_newest_call_needs_no_id():
     listed = pagefile("calls").out
     assert "a-1" in listed
     assert "b-2" in listed
+    elsewhere = pagefile("calls", "--db", "pagefile.db").out
+    assert "pagefile --db pagefile.db explain" in elsewhere
     assert "Question: Second?" in pagefile("explain").out
     assert "Question: Second?" in pagefile("replay", "--set", "window_tokens=300").out
 

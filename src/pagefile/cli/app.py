@@ -72,10 +72,12 @@ COMMANDS = {name: place for group in GROUPS.values() for name, place in group.it
 _ELSEWHERE = {
     "add": "remember",
     "delete": "forget",
+    "help": "--help",
     "list": "show",
     "log": "tail",
     "logs": "tail",
     "ls": "show",
+    "restore": "backup",
     "run": "quickstart",
     "search": "recall",
     "start": "serve",

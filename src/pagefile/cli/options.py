@@ -1,5 +1,6 @@
 """Options and arguments that several commands share."""
 
+import shlex
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from pagefile.cli.measures import when
+from pagefile.settings.sources import shown
 
 _where = partial(Option, rich_help_panel="Database and settings")
 _DB_HELP = "The database: a URL, or the path of an SQLite file. By default, the setting `url`."
@@ -38,3 +40,11 @@ class Place:
     def after(self, before: "Place | None") -> "Place":
         """This place, completed by options before the command; those after the command win."""
         return self if before is None else Place(self.db or before.db, self.config or before.config)
+
+    @property
+    def command(self) -> str:
+        """How the command begins that looks at the same place again."""
+        named = (("--db", self.db and shown(self.db)), ("--config", self.config))
+        return shlex.join(
+            ["pagefile", *(text for name, given in named if given for text in (name, str(given)))]
+        )

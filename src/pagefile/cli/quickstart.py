@@ -12,7 +12,7 @@ import typer
 from typer import Argument, Option
 
 from pagefile.cli.invocation import Invocation, command
-from pagefile.cli.output import say, warn
+from pagefile.cli.output import say, visible, warn
 from pagefile.errors import SettingsError
 from pagefile.settings import Settings
 from pagefile.settings.sources import child_environment, shown
@@ -61,7 +61,9 @@ def quickstart(
             thread.join(_START_S)
     if any(app.state.upstreams.observer.traffic.of(None, None)):
         say(
-            "\nLook at it with `pagefile tail --once` and `pagefile explain`, or in the browser with `pagefile serve`."
+            "\nLook at it with `{0} tail --once` and `{0} explain`, or in the browser with `{0} serve`.".format(
+                visible(cli.place.command)
+            )
         )
     else:
         warn(

@@ -238,7 +238,7 @@ def calls(
             "question": lambda call: clipped(call.query or "", 80),
         },
         missing=f"No model call {f'of {conversation!r} ' if conversation else ''}is recorded: `chat.context()` records one, unless calls_kept is 0.",
-        hint=f"pagefile explain {newest}  shows what the model saw.",
+        hint=f"{visible(cli.place.command)} explain {newest}  shows what the model saw.",
     )
 
 
