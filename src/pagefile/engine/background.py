@@ -45,7 +45,9 @@ def dedicated(settings: Settings) -> Settings:
         settings,
         f"{settings.url!r} lives in the process that opened it, so a separate worker would find nothing: name a database file or a server.",
     )
-    return replace(settings, worker="dedicated")
+    # What it derives can be derived again, so its commits, during which nobody else writes, need not wait for the disk: a power cut
+    # takes the last of them away in order, never one without those after it, and the log itself is as durable as its writers ask.
+    return replace(settings, worker="dedicated", synchronous="normal")
 
 
 async def look_after(

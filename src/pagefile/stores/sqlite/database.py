@@ -18,12 +18,18 @@ import apsw
 from pagefile.errors import SchemaVersionError, SettingsError, StoreCorruptError, StoreUnavailableError
 from pagefile.stores.sql.auditor import fill_digests
 from pagefile.stores.sql.texts import migration_texts
-from pagefile.stores.sqlite.driver import Connection, connect, transaction, translating
+from pagefile.stores.sqlite.driver import (
+    BUSY_TIMEOUT_S,
+    Connection,
+    connect,
+    transaction,
+    translating,
+    wait_for_locks,
+)
 from pagefile.stores.sqlite.player import played, sql
 
 #: Written into the header of our files: "PGFL".
 APPLICATION_ID = 0x5047464C
-BUSY_TIMEOUT_MS = 10_000
 #: How a file begins that is not encrypted.
 _PLAIN = b"SQLite format 3\0"
 
@@ -108,7 +114,7 @@ def _prepared(place: Place) -> Connection:
 
 def _connected(place: Place, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE) -> Connection:
     connection = connect(str(place.path), flags, key=place.key)
-    connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+    wait_for_locks(connection)
     return connection
 
 
@@ -130,7 +136,7 @@ def _check_ours(connection: Connection, place: Place) -> None:
 
 def _enter_wal(connection: Connection) -> None:
     # Two processes that open a new file at once may refuse each other here without asking the busy handler.
-    deadline = time.monotonic() + BUSY_TIMEOUT_MS / 1000
+    deadline = time.monotonic() + BUSY_TIMEOUT_S
     while True:
         try:
             connection.pragma("journal_mode", "wal")

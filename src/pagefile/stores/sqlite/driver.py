@@ -1,6 +1,7 @@
 """The part of apsw we use, and the one place that translates its errors, each saying what to do."""
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 from typing import Any, Protocol, cast
@@ -40,7 +41,7 @@ class Connection(Protocol):
     def total_changes(self) -> int: ...
     def interrupt(self) -> None: ...
     def readonly(self, name: str, /) -> bool: ...
-    def set_busy_timeout(self, milliseconds: int, /) -> None: ...
+    def set_busy_handler(self, handler: Callable[[int], bool] | None, /) -> None: ...
     def backup(self, name: str, source: "Connection", source_name: str, /) -> AbstractContextManager[Any]: ...
     def close(self) -> None: ...
 
@@ -78,6 +79,31 @@ def transaction(connection: Connection) -> Generator[None]:
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
+
+
+#: How long a write waits for those of other processes.
+BUSY_TIMEOUT_S = 10.0
+#: How often it looks whether they are done.
+_LOOKS_EVERY_S = 0.0005
+
+
+def wait_for_locks(connection: Connection, seconds: float | None = None) -> None:
+    """Let this connection wait so long for a lock that another process holds, instead of failing at once.
+
+    SQLite's own wait sleeps longer every time, up to a tenth of a second: beside a process that writes often a writer finds the lock
+    taken again and again, and one in a hundred waited for 100 to 2,000 ms.
+    """
+    seconds = BUSY_TIMEOUT_S if seconds is None else seconds
+    began = 0.0
+
+    def look_again(looked: int) -> bool:
+        nonlocal began
+        if not looked:
+            began = time.monotonic()
+        time.sleep(_LOOKS_EVERY_S)
+        return time.monotonic() - began < seconds
+
+    connection.set_busy_handler(look_again)
 
 
 class InterruptedStatementError(Exception):

@@ -23,13 +23,13 @@ import apsw
 
 from pagefile.errors import ClosedError, PagefileError
 from pagefile.lru import Lru
-from pagefile.stores.sqlite.driver import Connection, InterruptedStatementError, translating
+from pagefile.stores.sqlite.driver import Connection, InterruptedStatementError, translating, wait_for_locks
 
 T = TypeVar("T")
 
 #: Keeps one commit, and the wait for it, short.
 _MOST_IN_A_GROUP = 256
-_TRUNCATE_TIMEOUT_MS = 1000
+_TRUNCATE_TIMEOUT_S = 1.0
 _OFTEN = 50
 #: A read that took less than this is done in place the next time. A window's turns take a quarter of a millisecond; the rest is
 #: for times when another thread holds the interpreter, which can take five.
@@ -222,14 +222,13 @@ class Writer(_Lane):
 
     def _truncated(self) -> bool:
         connection = self._connection
-        timeout = connection.pragma("busy_timeout")
-        connection.pragma("busy_timeout", _TRUNCATE_TIMEOUT_MS)
+        wait_for_locks(connection, _TRUNCATE_TIMEOUT_S)
         try:
             busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
         except apsw.Error:
             return False
         finally:
-            connection.pragma("busy_timeout", timeout)
+            wait_for_locks(connection)
         return busy == 0
 
 
@@ -243,7 +242,7 @@ class Readers(_Lane):
         self._monotonic = monotonic
         here, *others = connections
         # A read that finds the database busy moves to a thread and waits there.
-        here.set_busy_timeout(0)
+        here.set_busy_handler(None)
         self._here: Connection | None = here
         self._here_lock = threading.Lock()
         #: Reads that were quick the last time.
