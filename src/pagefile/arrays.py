@@ -3,10 +3,10 @@
 `lazy_loader.load` would leave an unfinished `numpy` in `sys.modules` for every other library to find.
 """
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from importlib import import_module
 from itertools import count
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,6 +56,19 @@ class Column:
         return self._numbers[: self._size]
 
 
+class Keyed(NamedTuple):
+    """A number for each of some keys, which are known by their hashes: what a thousand of them have in common is asked at once."""
+
+    hashes: "Int64s"
+    numbers: "Float64s"
+
+    @classmethod
+    def of(cls, numbers: Mapping[Any, float]) -> "Keyed":
+        size = len(numbers)
+        hashes = np.fromiter(map(hash, numbers), np.int64, size)
+        return cls(hashes, np.fromiter(numbers.values(), np.float64, size))
+
+
 class Places:
     """The numbers of things in the order in which they are added, found by the hash of their keys.
 
@@ -83,8 +96,10 @@ class Places:
 
     def of(self, keys: Collection[Hashable]) -> "Int64s":
         """Their numbers; -1 for those that are unknown."""
-        hashes = np.fromiter(map(hash, keys), np.int64, len(keys))
-        found = np.full(len(keys), -1)
+        return self.of_hashes(np.fromiter(map(hash, keys), np.int64, len(keys)))
+
+    def of_hashes(self, hashes: "Int64s") -> "Int64s":
+        found = np.full(len(hashes), -1)
         if len(self._hashes):
             at = np.searchsorted(self._hashes, hashes)
             there = self._hashes.take(at, mode="clip") == hashes

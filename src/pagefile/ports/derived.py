@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from pagefile.arrays import Float32s
+from pagefile.arrays import Float32s, Keyed
 from pagefile.ports.log import SinceRequest
 from pagefile.records import JsonObject, Scope
 
@@ -202,6 +202,11 @@ class VectorIndex(ABC):
         match a conversation without an owner. Vectors need not have unit length; an all-zero vector matches
         nothing. An unknown model has no vectors.
         """
+
+    async def similarities(self, model: EmbeddingModel, scope: Scope, vector: Vector, limit: int) -> Keyed:
+        """The similarity of each turn that `search` finds, in any order, by the hash of its conversation, seq and id."""
+        found = await self.search(model, scope, vector, limit)
+        return Keyed.of({one[:3]: one.similarity for one in found})
 
     @abstractmethod
     async def collections(self) -> list[Collection]:

@@ -11,7 +11,7 @@ fifty thousand, who then finds the turns of both.
 from array import array
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from typing import NamedTuple, Self, TypeAlias
 
@@ -132,12 +132,13 @@ class Postings:
 
     def find(self, words: Sequence[str]) -> list[Holders]:
         """The holders of each word, as copies."""
-        hashes = [_term(word) for word in words]
+        hashes = _hashes(words)
         parts: list[list[Holders]] = [[] for _ in words]
         for segment in self._segments:
-            for number, at in _found(segment, hashes):
-                parts[number].append(segment.holders(at))
-        for number, term in enumerate(hashes):
+            there, at = _found(segment, hashes)
+            for number, place in zip(there, at, strict=True):
+                parts[int(number)].append(segment.holders(int(place)))
+        for number, term in enumerate(hashes.tolist()):
             if term in self._recent:
                 slots, counts = self._recent[term].arrays()
                 parts[number].append((slots.copy(), counts.copy()))
@@ -145,19 +146,43 @@ class Postings:
 
     def numbers(self, words: Sequence[str]) -> list[int]:
         """How many documents have each word, including removed ones."""
-        hashes = [_term(word) for word in words]
-        numbers = [len(self._recent[term].slots) if term in self._recent else 0 for term in hashes]
+        hashes = _hashes(words)
+        numbers = np.array(
+            [len(self._recent[term].slots) if term in self._recent else 0 for term in hashes.tolist()]
+        )
         for segment in self._segments:
-            for number, at in _found(segment, hashes):
-                numbers[number] += int(segment.starts[at + 1] - segment.starts[at])
-        return numbers
+            there, at = _found(segment, hashes)
+            numbers[there] += segment.starts[at + 1] - segment.starts[at]
+        return numbers.tolist()
+
+    def pairs(self, words: Sequence[str]) -> tuple[Int64s, Int64s]:
+        """The number of a word and of a document that has it, for all there are; for each document in the order of the words."""
+        hashes = _hashes(words)
+        parts = [
+            (np.full(len(posting.slots), number), posting.arrays()[0].astype(np.int64))
+            for number, term in enumerate(hashes.tolist())
+            if (posting := self._recent.get(term)) is not None
+        ]
+        for segment in self._segments:
+            there, at = _found(segment, hashes)
+            begins = segment.starts[at]
+            lengths = segment.starts[at + 1] - begins
+            before = np.cumsum(lengths) - lengths
+            places = np.arange(int(lengths.sum())) + np.repeat(begins - before, lengths)
+            parts.append((np.repeat(there, lengths), segment.first + segment.slots[places].astype(np.int64)))
+        none = np.zeros(0, np.int64)
+        return (
+            np.concatenate([none, *(numbers for numbers, _ in parts)]),
+            np.concatenate([none, *(slots for _, slots in parts)]),
+        )
 
     def has(self, word: str, slot: int) -> bool:
-        term = _term(word)
         if slot >= self._sealed:
+            term = _term(word)
             return term in self._recent and _within(self._recent[term].slots, slot)
         segment = next(one for one in reversed(self._segments) if one.first <= slot)
-        return any(_within(segment.holders(at)[0], slot) for _, at in _found(segment, [term]))
+        _, at = _found(segment, _hashes([word]))
+        return len(at) > 0 and _within(segment.holders(int(at[0]))[0], slot)
 
     def packed(self, alive: Bools, renumbered: Int32s) -> "Postings":
         """The same without removed documents, in the new slots of the others."""
@@ -203,12 +228,15 @@ def _term(word: str) -> int:
     return hash(word) & _TERM
 
 
-def _found(segment: _Segment, hashes: Sequence[int]) -> Iterable[tuple[int, int]]:
-    """Which of the terms a segment has, and where."""
-    wanted = np.array(hashes, np.int64)
-    at = np.searchsorted(segment.terms, wanted)
-    there = np.flatnonzero(segment.terms.take(at, mode="clip") == wanted) if len(segment.terms) else ()
-    return ((int(number), int(at[number])) for number in there)
+def _hashes(words: Sequence[str]) -> Int64s:
+    return np.fromiter(map(hash, words), np.int64, len(words)) & _TERM
+
+
+def _found(segment: _Segment, hashes: Int64s) -> tuple[Int64s, Int64s]:
+    """Which of the terms a segment has, by their numbers, and where."""
+    at = np.searchsorted(segment.terms, hashes)
+    there = np.flatnonzero(segment.terms.take(at, mode="clip") == hashes) if len(segment.terms) else at[:0]
+    return there, at[there]
 
 
 def _joined(parts: Sequence[Holders]) -> Holders:

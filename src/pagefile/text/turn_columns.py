@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from pagefile.arrays import Bools, Column, Float64s, Int32s, Numbers, np
+from pagefile.arrays import Bools, Column, Float64s, Int32s, Int64s, Numbers, np
 from pagefile.text.sentences import is_cjk
 from pagefile.text.speech import Speech, named
 
@@ -16,6 +16,8 @@ SPEAKER_TURNS = 5
 SPEAKER_SHARE = 0.05
 #: The language of a turn is judged by this many of its words.
 _LANGUAGE_WORDS = 8
+#: How far apart turns can be and still count as neighbours.
+REACH = 2
 
 
 class NewTurn(NamedTuple):
@@ -28,11 +30,9 @@ class NewTurn(NamedTuple):
 
 
 class _End(NamedTuple):
-    """The number of a conversation, its last turn, the one before, when the last was said, and its session."""
+    """The number of a conversation, when its last turn was said, and in which session."""
 
     number: int
-    slot: int
-    before: int
     at: float
     session: int
 
@@ -41,9 +41,6 @@ class TurnColumns:
     """Turns by slot, in the order in which they are added."""
 
     def __init__(self) -> None:
-        #: The turns next to each in its conversation; -1 for none.
-        self._before = Column(np.int32)
-        self._after = Column(np.int32)
         self._session = Column(np.int32)
         self._conversation = Column(np.int32)
         self._at = Column(np.float64)
@@ -57,17 +54,13 @@ class TurnColumns:
         self._speakers: dict[str, int] = {}
         self._spoken: Counter[str] = Counter()
         self._chinese = 0
+        self._places = np.zeros(0, np.int64)
 
     def __len__(self) -> int:
         return len(self._at)
 
     def extend(self, turns: Sequence[NewTurn]) -> None:
-        first = len(self)
-        ends = [self._end(slot, turn) for slot, turn in enumerate(turns, first)]
-        before = np.array([end.before for end in ends], np.int32)
-        self._before.extend(before)
-        self._after.extend([-1] * len(turns))
-        self._after.view[before[before >= 0]] = first + np.flatnonzero(before >= 0)
+        ends = [self._end(turn) for turn in turns]
         sessions = [end.session for end in ends]
         self._session.extend(sessions)
         self._session_lengths.extend([0.0] * (self._sessions - len(self._session_lengths)))
@@ -79,16 +72,16 @@ class TurnColumns:
         self._speaker.extend([self._speaker_number(turn.said.speaker) for turn in turns])
         self._chinese += sum(_is_chinese(turn.said.words[:_LANGUAGE_WORDS]) for turn in turns)
 
-    def _end(self, slot: int, turn: NewTurn) -> _End:
+    def _end(self, turn: NewTurn) -> _End:
         """Where the conversation of the next turn ends now."""
         at, last = turn.at.timestamp(), self._ends.get(turn.conversation)
-        number, before = (len(self._ends), -1) if last is None else (last.number, last.slot)
+        number = len(self._ends) if last is None else last.number
         if last is not None and abs(at - last.at) <= SILENCE_S:
             session = last.session
         else:
             session = self._sessions
             self._sessions += 1
-        end = self._ends[turn.conversation] = _End(number, slot, before, at, session)
+        end = self._ends[turn.conversation] = _End(number, at, session)
         return end
 
     def _speaker_number(self, speaker: str | None) -> int:
@@ -98,12 +91,23 @@ class TurnColumns:
         return self._speakers.setdefault(speaker, len(self._speakers))
 
     @property
-    def before(self) -> Int32s:
-        return self._before.view
+    def places(self) -> Int64s:
+        """A place for each turn, next to its neighbours in its conversation, with room for `REACH` more at either end of one.
+
+        So neighbours are found by counting, and many at once by shifting an array.
+        """
+        if len(self._places) < len(self):
+            conversation = self._conversation.view
+            order = np.argsort(conversation, kind="stable")
+            places = np.empty(len(self), np.int64)
+            places[order] = np.arange(len(self)) + REACH * (1 + conversation[order])
+            self._places = places
+        return self._places
 
     @property
-    def after(self) -> Int32s:
-        return self._after.view
+    def room(self) -> int:
+        """How many places there are."""
+        return len(self) + REACH * (1 + len(self._ends))
 
     @property
     def session(self) -> Int32s:

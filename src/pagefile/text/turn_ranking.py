@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
 from typing import Generic, NamedTuple, TypeVar
 
-from pagefile.arrays import Bools, Column, Float64s, Int32s, Int64s, Places, np
+from pagefile.arrays import Bools, Column, Float64s, Int32s, Int64s, Keyed, Places, np
 from pagefile.text.bm25 import Matches, best_first, matched, rarity
 from pagefile.text.postings import Document, Postings
 from pagefile.text.recall_gate import names_only_a_time
@@ -129,7 +129,7 @@ class TurnIndex(Generic[K]):
         limit: int,
         conversation: str | None = None,
         *,
-        meaning: Mapping[K, float] | None = None,
+        meaning: Mapping[K, float] | Keyed | None = None,
         today: date | None = None,
         zone: tzinfo = UTC,
     ) -> list[Found[K]]:
@@ -151,7 +151,7 @@ class TurnIndex(Generic[K]):
             # A Chinese date consists of common characters; an English one may appear in a turn as it was asked.
             matches = self._matches(about if spoken == "zh" else _asked(terms(question)))
             by_named = self._turns.by_named(question)
-            similarity = self._similarity(meaning or {})
+            similarity = self._similarity(meaning if isinstance(meaning, Keyed) else Keyed.of(meaning or {}))
             found = scores(self._turns, matches, spoken, similarity, when, by_named)
             score = sum(found.parts.values(), np.zeros(len(found.slots)))
             if when is not None and when.inside.any() and names_only_a_time(question):
@@ -211,21 +211,19 @@ class TurnIndex(Generic[K]):
 
         One word alone may be in both by chance. Words that many turns have say little, and are left out of what is shared.
         """
-        many = dict(zip(words, self._postings.numbers(words), strict=True))
-        weights = {word: rarity(len(self._keys), held) for word, held in many.items()}
-        telling = [word for word, held in many.items() if 0 < held <= _SUBJECT_HOLDERS]
-        holders = [slots for slots, _ in self._postings.find(telling)]
-        slots = np.concatenate([np.zeros(0, np.int32), *holders])
-        worth = np.repeat([weights[word] for word in telling], [*map(len, holders)])
+        many = self._postings.numbers(words)
+        weights = [rarity(len(self._keys), held) for held in many]
+        telling = [number for number, held in enumerate(many) if 0 < held <= _SUBJECT_HOLDERS]
+        which, slots = self._postings.pairs([words[number] for number in telling])
+        worth = np.array([weights[number] for number in telling])[which]
         sharing, turn, times = np.unique(slots, return_inverse=True, return_counts=True)
-        shares = np.bincount(turn, worth, len(sharing)) / (sum(weights.values()) or 1.0)
-        return sharing[times > 1].astype(np.int64), shares[times > 1]
+        shares = np.bincount(turn, worth, len(sharing)) / (sum(weights) or 1.0)
+        return sharing[times > 1], shares[times > 1]
 
-    def _similarity(self, meaning: Mapping[K, float]) -> Similarity:
-        slots = self._slots.of(meaning)
-        near = np.fromiter(meaning.values(), np.float64, len(meaning))
-        there = (slots >= 0) & (near > 0)
-        return Similarity(slots[there], near[there])
+    def _similarity(self, meaning: Keyed) -> Similarity:
+        slots = self._slots.of_hashes(meaning.hashes)
+        there = (slots >= 0) & (meaning.numbers > 0)
+        return Similarity(slots[there], meaning.numbers[there])
 
     def _when(
         self, question: str, today: date | None, zone: tzinfo, eligible: Bools | None

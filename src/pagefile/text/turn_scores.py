@@ -10,12 +10,14 @@ from datetime import date, datetime, time, timedelta, tzinfo
 from typing import NamedTuple
 
 from pagefile.arrays import Bools, Float64s, Int32s, Int64s, Numbers, np
-from pagefile.text.bm25 import K1, Match, Matches, rarity
+from pagefile.text.bm25 import K1, Matches, rarity
 from pagefile.text.sentences import Language
 from pagefile.text.times import Period
 from pagefile.text.turn_columns import TurnColumns
 
 _DAY_S = 86_400
+#: A word that more than one in this many turns has is common.
+_COMMON = 32
 
 
 class Meaning(NamedTuple):
@@ -33,7 +35,7 @@ class Meaning(NamedTuple):
 #: How much a long turn is discounted. Chinese life records differ more in length than turns of a
 #: conversation.
 LENGTH_DISCOUNT = {"en": 0.5, "zh": 0.75}
-#: The weight of a word one turn away, and two turns away.
+#: The weight of a word one turn away, and two turns away: as many as `turn_columns.REACH`.
 NEIGHBOURS = (0.6, 0.36)
 #: The weight of the best session, relative to the best turn.
 SESSION = 0.3
@@ -105,11 +107,10 @@ def scores(
     slots = np.flatnonzero(scored)
     own, near, session = own[slots], near[slots], turns.session[slots]
     scale = near.max(initial=0.0) or 1.0
-    every = similarity.dense(len(turns))
-    alike = every[slots]
+    alike = similarity.dense(len(turns))[slots]
     sessions = _sessions(turns, matches, discount)
     with_session = SESSION * scale / (sessions.max(initial=0.0) or 1.0) * sessions[session] * (near > 0)
-    meaning = of.turn * _filled(alike, near > 0, similarity) + of.beside * _beside(turns, every)[slots]
+    meaning = of.turn * _filled(alike, near > 0, similarity) + of.beside * _beside(turns, similarity, slots)
     meaning *= scale
     surroundings = scale * of.session * _session_similarity(turns, similarity)[session]
     if by_named is not None and len(similarity.near):
@@ -137,35 +138,42 @@ def _near(turns: TurnColumns, matches: Matches, discount: float) -> tuple[Float6
 
     Each word counts only at its best place, in the turn or, discounted, in a neighbour, however often it occurs.
     """
-    size = len(turns)
-    # The extra slot at the end represents "no neighbour": -1 points to it.
-    before, after = np.append(turns.before, np.int32(-1)), np.append(turns.after, np.int32(-1))
-    own, near = np.zeros(size + 1), np.zeros(size + 1)
+    places, room = turns.places, turns.room
+    norms = K1 * (1 - discount + discount / matches.average * matches.lengths)
+    own, near = np.zeros(room), np.zeros(room)
     # Cleared where it was written, for each word: most words are in few turns.
-    best = np.zeros(size + 1, np.float32)
+    best = np.zeros(room, np.float32)
     for match in matches.terms:
-        worth = _worth(match, matches, discount)
-        own[match.slots] += worth
-        best[match.slots] = worth
-        written = [match.slots]
-        earlier = later = match.slots
-        for price in NEIGHBOURS:
-            earlier, later = before[earlier], after[later]
+        worth = match.weight * (K1 + 1) * match.counts / (match.counts + norms[match.slots])
+        at = places[match.slots]
+        own[at] += worth
+        best[at] = worth
+        if len(at) > room // _COMMON:
+            _spread(best, near)
+            best[:] = 0
+            continue
+        written = [at]
+        for away, price in enumerate(NEIGHBOURS, 1):
             share = price * worth
-            for slots in (earlier, later):
+            for beside in (at - away, at + away):
                 # No two turns have the same neighbour on one side, so nothing is written twice.
-                best[slots] = np.maximum(best[slots], share)
-            written += earlier, later
-        slots = np.concatenate(written)
+                best[beside] = np.maximum(best[beside], share)
+                written.append(beside)
+        beside = np.concatenate(written)
         # What is written twice is the same.
-        near[slots] = near[slots] + best[slots]
-        best[slots] = 0
-    return own[:-1], near[:-1]
+        near[beside] = near[beside] + best[beside]
+        best[beside] = 0
+    return own[places], near[places]
 
 
-def _worth(match: Match, matches: Matches, discount: float) -> Numbers:
-    norms = K1 * (1 - discount + discount / matches.average * matches.lengths[match.slots])
-    return match.weight * (K1 + 1) * match.counts / (match.counts + norms)
+def _spread(worth: Numbers, near: Float64s) -> None:
+    """Add what each place has of a word, itself or from its neighbours: the same for all places at once, which is faster when most have it."""
+    best = worth.copy()
+    for away, price in enumerate(NEIGHBOURS, 1):
+        share = price * worth
+        np.maximum(best[away:], share[:-away], out=best[away:])
+        np.maximum(best[:-away], share[away:], out=best[:-away])
+    near += best
 
 
 def _sessions(turns: TurnColumns, matches: Matches, discount: float) -> Float64s:
@@ -190,10 +198,12 @@ def _by_session(session: Int32s, counts: Numbers, number: int) -> tuple[Int64s, 
     return there, totals[there].astype(np.float64, copy=False)
 
 
-def _beside(turns: TurnColumns, alike: Float64s) -> Float64s:
-    """The mean similarity of the turns right before and after each; 0 for those with an answer of their own, which need none."""
-    padded = np.append(alike, 0.0)  # -1 points to no neighbour
-    return np.where(turns.answered, 0.0, (padded[turns.before] + padded[turns.after]) / 2)
+def _beside(turns: TurnColumns, similarity: Similarity, slots: Int64s) -> Float64s:
+    """The mean similarity of the turns right before and after each of these; 0 for those with an answer of their own, which need none."""
+    alike = np.zeros(turns.room)
+    alike[turns.places[similarity.slots]] = similarity.near
+    at = turns.places[slots]
+    return np.where(turns.answered[slots], 0.0, (alike[at - 1] + alike[at + 1]) / 2)
 
 
 def _session_similarity(turns: TurnColumns, similarity: Similarity) -> Float64s:

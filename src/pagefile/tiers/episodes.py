@@ -11,12 +11,13 @@ from datetime import UTC, datetime
 from functools import partial
 from sys import intern
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias, cast
+from typing import NamedTuple, TypeAlias
 from zoneinfo import ZoneInfo
 
 import anyio
 
 from pagefile import ports
+from pagefile.arrays import Keyed
 from pagefile.lru import Lru
 from pagefile.records import Hit, JsonObject, Scope, Turn
 from pagefile.text import relevance
@@ -29,7 +30,7 @@ from pagefile.tiers import base
 from pagefile.tiers.derivation import Derivation
 from pagefile.tiers.index_lag import IndexLag
 from pagefile.tiers.page_in import unpaged_results
-from pagefile.tiers.turn_index import ANALYZER, THREAD_FROM, terms_of
+from pagefile.tiers.turn_index import ANALYZER, THREAD_FROM, TurnVectors, terms_of
 from pagefile.window import value
 from pagefile.window.budget import MAX_SHARE
 from pagefile.window.candidates import Block, Candidate
@@ -345,9 +346,9 @@ class Episodes(base.OwnTier):
     ) -> _Ranking:
         # People refer to themselves as "I": their name would be similar to everything they say.
         meant = in_first_person(query, index.turns.speakers)
-        near, note = await self._near(scope, meant, timeout_s, vectors) if len(index.turns) else ((), None)
-        # Equal to a `_Key`, and made in a third of the time: there are a thousand.
-        meaning = cast("Mapping[_Key, float]", {one[:3]: one.similarity for one in near})
+        meaning, note = None, None
+        if len(index.turns):
+            meaning, note = await self._meaning(scope, meant, timeout_s, vectors)
         familiarity = index.turns.familiarity(query)
         search = partial(
             index.turns.search,
@@ -368,31 +369,37 @@ class Episodes(base.OwnTier):
             return at
         return (at or self.clock.now()).astimezone(ZoneInfo(timezone or self.timezone))
 
-    async def _near(
+    async def _meaning(
         self, scope: Scope, question: str, timeout_s: float, shared: base.Vectors | None
-    ) -> tuple[Sequence[ports.VectorHit], str | None]:
-        """The turns closest in meaning, and a note for the receipt, if any. It never fails."""
+    ) -> tuple[Keyed | None, str | None]:
+        """How similar the turns closest in meaning are, by `_Key`, and a note for the receipt, if any. It never fails."""
         vectors, health = self.derivation.vectors, self.derivation.health
         if vectors is None:
-            return (), None
+            return None, None
         if not health.resting:
             # Whatever an embedder or a vector store raises: recall by word still works.
             with base.guarded(health.failed):
                 try:
                     with anyio.fail_after(timeout_s):
-                        # For a past window twice as many, since some of them did not exist yet.
-                        limit = NEAREST if self.horizon is None else 2 * NEAREST
-                        found = await vectors.near(scope, question, limit, shared)
-                        ends = None if self.horizon is None else await self.horizon()
+                        found = await self._similarities(vectors, scope, question, shared)
                 except TimeoutError as error:
                     raise TimeoutError(
                         f"the question's vector was not ready within {timeout_s:g} s (embedder.query_timeout_s)"
                     ) from error
                 health.well()
-                if ends is not None:
-                    found = [one for one in found if one.seq <= ends.get(one.conversation, 0)]
-                return found[:NEAREST], _MOVING if vectors.replaced else None
-        return (), f"past turns were searched by word only: {health.trouble}"
+                return found, _MOVING if vectors.replaced else None
+        return None, f"past turns were searched by word only: {health.trouble}"
+
+    async def _similarities(
+        self, vectors: TurnVectors, scope: Scope, question: str, shared: base.Vectors | None
+    ) -> Keyed:
+        if self.horizon is None:
+            return await vectors.similarities(scope, question, NEAREST, shared)
+        # For a past window twice as many, since some of them did not exist yet.
+        found = await vectors.near(scope, question, 2 * NEAREST, shared)
+        ends = await self.horizon()
+        there = [one for one in found if one.seq <= ends.get(one.conversation, 0)]
+        return Keyed.of({one[:3]: one.similarity for one in there[:NEAREST]})
 
     async def _read(self, home: Scope, found: Sequence[Found[_Key]]) -> list[ports.Neighbourhood] | None:
         """The turns themselves; None if one of them is no longer what was ranked."""

@@ -15,7 +15,7 @@ import anyio
 import anyio.to_thread
 
 from pagefile import ports
-from pagefile.arrays import np
+from pagefile.arrays import Keyed, np
 from pagefile.errors import PagefileError
 from pagefile.lru import Lru
 from pagefile.records import Scope, Turn
@@ -229,14 +229,27 @@ class TurnVectors(Derived):
     async def near(
         self, scope: Scope, question: str, limit: int, shared: Vectors | None = None
     ) -> Sequence[ports.VectorHit]:
-        """The turns closest to a question, of whose texts other tiers may have vectors in `shared`."""
+        """The turns closest to a question, of whose texts other tiers may have vectors in `shared`; the closest first."""
+        vector = await self._asked(question, shared)
+        return () if vector is None else await self.index.search(self.embedder.model, scope, vector, limit)
+
+    async def similarities(
+        self, scope: Scope, question: str, limit: int, shared: Vectors | None = None
+    ) -> Keyed:
+        """How similar they are, by the hash of their conversation, seq and id."""
+        if (vector := await self._asked(question, shared)) is None:
+            return Keyed.of({})
+        return await self.index.similarities(self.embedder.model, scope, vector, limit)
+
+    async def _asked(self, question: str, shared: Vectors | None) -> ports.Vector | None:
+        """The vector of a question; None where there is nothing to compare it with."""
         await self.prepare()
         if not self.any or self.replaced:
             # Another process may make them.
             self.any, others = await self.models()
             self.replaced = [model for model in self.replaced if model in others]
         if not self.any:
-            return ()
+            return None
         text = question.strip()
         if text not in self._questions:
             texts = question_texts(text) or ("",)
@@ -244,7 +257,7 @@ class TurnVectors(Derived):
             missing = [one for one in texts if one not in known]
             known.update(zip(missing, await self._embedded(missing), strict=True))
             self._questions[text] = blended([known[one] for one in texts])
-        return await self.index.search(self.embedder.model, scope, self._questions[text], limit)
+        return self._questions[text]
 
     async def _embedded(self, texts: Sequence[str]) -> ports.Vector:
         parts = [

@@ -6,14 +6,14 @@ are noticed. If nothing was written to the database at all, not even that is rea
 """
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import TypeAlias, cast
+from typing import TypeAlias, TypeVar, cast
 
-from pagefile.arrays import Column, Int64s, Numbers, np
+from pagefile.arrays import Column, Float32s, Int64s, Keyed, Numbers, np
 from pagefile.lru import Lru
 from pagefile.ports import EmbeddingModel, Vector, VectorHit
 from pagefile.records import JsonObject, Scope
@@ -24,6 +24,8 @@ from pagefile.stores.sql.vectors import SqlVectors
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.player import ConnectionPlayer, played, sql
 from pagefile.stores.vectors import DIGITS, Matrix, asked, largest, nearest, similarities
+
+R = TypeVar("R")
 
 #: Ten thousand turns at 512 dimensions are 17 MB.
 CACHE_BYTES = 256 * 1024 * 1024
@@ -44,36 +46,49 @@ class View:
 
     vectors: quantised.View
     keys: Int64s
+    hashes: Int64s
     ids: Sequence[str]
     names: Sequence[str]
     #: Only this conversation; None: all of them.
     code: int | None
 
     def search(self, vector: Vector, limit: int) -> list[VectorHit]:
-        among = None if self.code is None else self.keys >> _SEQ_BITS == self.code
-        rows, similarity = self.vectors.nearest(vector, limit, among)
-        similarity = np.round(similarity, DIGITS)
-        best = np.array(largest(similarity, limit), dtype=np.int64)
-        rows, similarity = rows[best], similarity[best]
-        codes, which = np.unique(self.keys[rows] >> _SEQ_BITS, return_inverse=True)
-        named: list[str] = [self.names[int(code)] for code in codes]
-        ranks = np.empty(len(named), np.int64)
-        ranks[sorted(range(len(named)), key=named.__getitem__)] = np.arange(len(named))
-        seqs = self.keys[rows] & (1 << _SEQ_BITS) - 1
-        # In the `order` of all stores.
-        order = np.lexsort((seqs, ranks[which], -similarity))[:limit]
-        columns = (
-            which[order].tolist(),
-            seqs[order].tolist(),
-            rows[order].tolist(),
-            similarity[order].tolist(),
-        )
-        return [
-            VectorHit(named[code], seq, self.ids[row], near)
+        rows, similarity = self._nearest(vector, limit)
+        codes, seqs = self._places(rows)
+        columns = (codes.tolist(), seqs.tolist(), rows.tolist(), similarity.tolist())
+        found = [
+            VectorHit(self.names[code], seq, self.ids[row], near)
             for code, seq, row, near in cast(
                 "Iterable[tuple[int, int, int, float]]", zip(*columns, strict=True)
             )
         ]
+        return nearest(found, limit)
+
+    def similarities(self, vector: Vector, limit: int) -> Keyed:
+        rows, similarity = self._nearest(vector, limit)
+        return Keyed(self.hashes[rows], similarity.astype(np.float64))
+
+    def _nearest(self, vector: Vector, limit: int) -> tuple[Int64s, Float32s]:
+        """The nearest rows, in any order."""
+        among = None if self.code is None else self.keys >> _SEQ_BITS == self.code
+        rows, similarity = self.vectors.nearest(vector, limit, among)
+        similarity = np.round(similarity, DIGITS)
+        best = largest(similarity, limit)
+        rows, similarity = rows[best], similarity[best]
+        if len(rows) <= limit:
+            return rows, similarity
+        # Several are as near as the last one: who comes first is in the `order` of all stores.
+        codes, seqs = self._places(rows)
+        names, which = np.unique(codes, return_inverse=True)
+        named: list[str] = [self.names[int(code)] for code in names]
+        ranks = np.empty(len(named), np.int64)
+        ranks[sorted(range(len(named)), key=named.__getitem__)] = np.arange(len(named))
+        order = np.lexsort((seqs, ranks[which], -similarity))[:limit]
+        return rows[order], similarity[order]
+
+    def _places(self, rows: Int64s) -> tuple[Int64s, Int64s]:
+        """The number of the conversation of each row, and its seq."""
+        return self.keys[rows] >> _SEQ_BITS, self.keys[rows] & (1 << _SEQ_BITS) - 1
 
 
 class Block:
@@ -94,6 +109,8 @@ class Block:
         self.known = 0
         self._vectors = quantised.Rows(self._dimension)
         self._keys = Column(np.int64)
+        #: The hash of the conversation, seq and id of each.
+        self._hashes = Column(np.int64)
         self._ids: list[str] = []
         self._names: list[str] = []
         self._code_of: dict[str, int] = {}
@@ -112,6 +129,7 @@ class Block:
             return
         self._vectors.add(halves_of([row[4] for row in rows]))
         self._keys.extend(keys)
+        self._hashes.extend([hash((conversation, seq, turn_id)) for _, turn_id, conversation, seq, _ in rows])
         self._ids += [row[1] for row in rows]
         self.known = rows[-1][0]
 
@@ -120,7 +138,7 @@ class Block:
         if not self._ids or (conversation is not None and conversation not in self._code_of):
             return None
         code = None if conversation is None else self._code_of[conversation]
-        return View(self._vectors.view(), self._keys.view, self._ids, self._names, code)
+        return View(self._vectors.view(), self._keys.view, self._hashes.view, self._ids, self._names, code)
 
     def _key(self, conversation: str, seq: int) -> int:
         code = self._code_of.get(conversation)
@@ -205,9 +223,26 @@ class SqliteVectors(SqlVectors):
             return []
         if scope.user is None and scope.conversation is None:
             find = partial(_search_tenant, model=model, scope=scope, vector=wanted, limit=limit)
-        else:
-            find = partial(self._search_owner, model=model, scope=scope, vector=wanted, limit=limit)
-        return await self._connections.look(find)
+            return await self._connections.look(find)
+        return await self._look(model, scope, lambda view: view.search(wanted, limit)) or []
+
+    async def similarities(self, model: EmbeddingModel, scope: Scope, vector: Vector, limit: int) -> Keyed:
+        if scope.user is None and scope.conversation is None:
+            return await super().similarities(model, scope, vector, limit)
+        self._check_open()
+        found = None
+        if (wanted := asked(model, vector)) is not None and limit > 0:
+            found = await self._look(model, scope, lambda view: view.similarities(wanted, limit))
+        return found or Keyed.of({})
+
+    async def _look(self, model: EmbeddingModel, scope: Scope, search: Callable[[View], R]) -> R | None:
+        """What a search finds among the vectors of an owner; None if there are none."""
+
+        def look(connection: Connection) -> R | None:
+            view = self._view(connection, model, scope)
+            return None if view is None else search(view)
+
+        return await self._connections.look(look)
 
     async def describe(self) -> JsonObject:
         self._check_open()
@@ -215,12 +250,10 @@ class SqliteVectors(SqlVectors):
         place = None if file is None else file[0] or None
         return {"backend": self.name, "version": None, "place": place, "cached": len(self._blocks)}
 
-    def _search_owner(
-        self, connection: Connection, model: EmbeddingModel, scope: Scope, vector: Vector, limit: int
-    ) -> list[VectorHit]:
+    def _view(self, connection: Connection, model: EmbeddingModel, scope: Scope) -> View | None:
         owner = played(connection, _owner(model, scope))
         if owner is None:
-            return []
+            return None
         block = self._blocks.of(owner, model.dimension)
         with block.lock:
             if block.seen.get(connection) != (now := _version(connection)):
@@ -229,7 +262,7 @@ class SqliteVectors(SqlVectors):
             # A conversation that has the block to itself needs no picking.
             view = block.view(scope.conversation if owner[2] is not None else None)
         self._blocks.trim()
-        return [] if view is None else view.search(vector, limit)
+        return view
 
 
 def _version(connection: Connection) -> tuple[object, int]:
