@@ -82,7 +82,7 @@ def names_only_a_time(question: str) -> bool:
 
 
 _CHINESE = re.compile(f"[{HAN}]")
-#: A message of fewer different terms may be the name of what is wanted; Chinese has about one for each character.
+#: A message of fewer different terms may be the name of what is wanted.
 _TELLING_TERMS, _TELLING_CHINESE = 5, 11
 
 #: What only makes sense behind something that was just said: "and the other one?", 换一个, 那第三步呢.
@@ -115,7 +115,10 @@ def tells(message: str) -> bool:
     """Whether a message only says something, and asks for nothing: what is known about it helps less than what is known of a question."""
     if len(message) > _READ_CHARS or _REQUEST.search(message) is not None:
         return False
-    return len(set(terms(message))) >= (_TELLING_CHINESE if _CHINESE.search(message) else _TELLING_TERMS)
+    # Chinese has about one term for each character; a message may have words of both.
+    said = set(terms(message))
+    chinese = sum(_CHINESE.search(term) is not None for term in said)
+    return chinese / _TELLING_CHINESE + (len(said) - chinese) / _TELLING_TERMS >= 1
 
 
 def points_back(question: str) -> bool:

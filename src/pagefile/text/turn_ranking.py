@@ -4,6 +4,7 @@ Everything is stored per turn, so that the index grows with the conversation; th
 computed at query time.
 """
 
+import re
 import threading
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
@@ -30,6 +31,8 @@ ASKING_WORD = 0.5
 SAME_SUBJECT = 0.12
 #: What a turn is about is judged by this many of its first words, and by those that no more turns than this have.
 _SUBJECT_WORDS, _SUBJECT_HOLDERS = 48, 40
+#: The name of one thing among its like: a ticket, an order, an error code, a version.
+_NUMBERED = re.compile(r"[a-z]+[-_.]?\d[\w.-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,8 @@ class Familiarity(NamedTuple):
     names_speaker: bool
     #: How many turns there are.
     turns: int
+    #: Whether it names something by a number that no turn has: what resembles it is about something else.
+    names_unknown: bool = False
 
 
 class TurnIndex(Generic[K]):
@@ -185,7 +190,11 @@ class TurnIndex(Generic[K]):
             speakers = named(question, self._turns.speakers)
             turns = len(self._keys)
         share = known / (sum(weights) or 1.0)
-        return Familiarity(share, len(asked), language(question) != own, bool(speakers), turns)
+        unknown = any(
+            not held and _NUMBERED.fullmatch(word) is not None
+            for word, held in zip(asked, holders, strict=True)
+        )
+        return Familiarity(share, len(asked), language(question) != own, bool(speakers), turns, unknown)
 
     def newer(self, key: K, said: Sequence[str]) -> K | None:
         """The later turn that has most of a turn's words, by their rarity, if it has enough to be about the same; no question."""

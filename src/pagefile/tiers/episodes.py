@@ -5,10 +5,12 @@ any), catches up before every recall, and is evicted under memory pressure: it c
 may be behind: a turn without one is found by its words.
 """
 
+from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import accumulate
 from sys import intern
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
@@ -49,6 +51,8 @@ _LEAST_TOKENS = 10
 _ROOM = 1.5
 #: The tokens of turns beside a message that only says something, in a conversation that goes on.
 _TOLD_TOKENS = 600
+#: Where nothing is asked, or about something that no turn names, turns come until so many of them are expected to help.
+_ENOUGH = 1.0
 #: How many turns are checked for a later, different statement.
 _CHECKED = 3
 #: Minimum time a recall waits for the vector of its question; a window has its own limit.
@@ -327,10 +331,12 @@ class Episodes(base.OwnTier):
         of_world = relevance.is_of_world(query)
         if need < (value.OPENING_IN_TALK if leans else value.OPENING_OF_WORLD if of_world else value.OPENING):
             return []
-        values = [need * chance for chance in relevance.helps(fresh)]
+        valued = [(one, need * chance) for one, chance in zip(fresh, relevance.helps(fresh), strict=True)]
+        if self.gate == "auto" and in_talk and (familiarity.names_unknown or tells(query)):
+            valued = _enough(valued)
         return [
             _Chosen(*one.key, one.score, round(worth, 6))
-            for one, worth in zip(fresh, values, strict=True)
+            for one, worth in valued
             if value.worth(worth, _LEAST_TOKENS)
         ]
 
@@ -456,6 +462,9 @@ class Episodes(base.OwnTier):
     ) -> list[Candidate]:
         """Each text once, in the order of time, under the user's days."""
         zone = self._local(None, request.view.head.timezone).tzinfo
+        told = self.gate == "auto" and bool(request.view.turns) and tells(request.searched)
+        # Beside a message that only says something a turn is as short as in a window that has no more room.
+        window_tokens = min(request.window_tokens, _TOLD_TOKENS) if told else request.window_tokens
         asked = tuple(dict.fromkeys(terms(request.searched)))
         said: dict[object, tuple[_Chosen, Turn]] = {}
         for chosen, turn in found:
@@ -464,16 +473,17 @@ class Episodes(base.OwnTier):
         names = _distinct_names(turn for _, turn in ordered)
         fetched = [unpaged_results(turn) for _, turn in ordered]
         sizes = [
-            about(turn, request.window_tokens, results)
-            for (_, turn), results in zip(ordered, fetched, strict=True)
+            about(turn, window_tokens, results) for (_, turn), results in zip(ordered, fetched, strict=True)
         ]
-        within = self._within(request, [chosen.value or 1.0 for chosen, _ in ordered], sizes)
-        window_tokens, count = request.window_tokens, self.counter.count
+        within = self._within(request, [chosen.value or 1.0 for chosen, _ in ordered], sizes, told=told)
+        count = self.counter.count
         return [
             Candidate(
                 name,
                 "episodes",
-                recalled_forms(turn, chosen.value or 1.0, asked, window_tokens, count, results)
+                recalled_forms(turn, chosen.value or 1.0, asked, window_tokens, count, results)[
+                    -1 if told else 0 :
+                ]
                 if fits
                 else (),
                 position,
@@ -488,12 +498,17 @@ class Episodes(base.OwnTier):
         ]
 
     def _within(
-        self, request: base.WindowRequest, values: Sequence[float], sizes: Sequence[tuple[int, float]]
+        self,
+        request: base.WindowRequest,
+        values: Sequence[float],
+        sizes: Sequence[tuple[int, float]],
+        *,
+        told: bool,
     ) -> list[bool]:
         """Which turns the window may have room for, by what they are worth per token, and a few more: others need no forms."""
         taken = min(request.view.head.live_tokens, request.window_tokens)
         room = _ROOM * max(request.window_tokens - taken, self.max_share * request.window_tokens)
-        if self.gate == "auto" and request.view.turns and tells(request.searched):
+        if told:
             room = min(room, _TOLD_TOKENS)
         density = [value * share / tokens for value, (tokens, share) in zip(values, sizes, strict=True)]
         within = [False] * len(sizes)
@@ -524,6 +539,12 @@ class _Replayed(base.Tier):
 
     def limits(self, window_tokens: int) -> Mapping[Block, int]:
         return {}
+
+
+def _enough(valued: Iterable[tuple[Found[_Key], float]]) -> list[tuple[Found[_Key], float]]:
+    """The best of them, until `_ENOUGH` are expected to help."""
+    best = sorted(valued, key=lambda one: -one[1])
+    return best[: 1 + bisect_left([*accumulate(worth for _, worth in best)], _ENOUGH)]
 
 
 def _by_place(turns: Iterable[Turn]) -> dict[tuple[str, int], Turn]:

@@ -1,4 +1,5 @@
-"""A statement in the course of a conversation brings the best of the past; a question, or the first message, all that helps."""
+"""A statement in the course of a conversation brings the best of the past, and so does a request about something that nobody
+has named; other requests, or the first message, bring all that helps."""
 
 import pytest
 
@@ -46,3 +47,27 @@ async def test_a_question_brings_all_that_helps(memory):
 async def test_so_does_a_statement_that_begins_a_conversation(memory):
     """Whoever begins with "My tablets are empty" may want what is known of them."""
     assert await recalled(memory, "new", STATEMENT) > 2 * TOKENS
+
+
+async def test_what_resembles_a_thing_that_nobody_has_named_is_about_another(memory):
+    """Its best few may still say something about its kind."""
+    request = "Please tell Ravi that my nightly import K-7721 stopped at a row with a comma too many in its address field."
+    assert 0 < await recalled(memory, "now", request) < TOKENS
+    past = memory.conversation("past", user_id="ada")
+    await past.record("The import K-7721 failed.", "That is the comma again.")
+    assert await recalled(memory, "now", request) > 2 * TOKENS
+
+
+async def test_beside_a_statement_turns_are_short(memory):
+    """Of a long answer only the passage comes, where a question gets all of it."""
+    past = memory.conversation("past", user_id="ada")
+    story = " ".join(f"Step {n} of the repair took {n + 2} minutes." for n in range(30))
+    await past.record("The boiler in the cellar of the warehouse leaks.", story)
+    statement = "The boiler in the cellar of the warehouse leaks again, so I turned it off."
+    question = "What did we do about the boiler that leaks in the cellar of the warehouse?"
+    shown = [
+        (await memory.conversation("now", user_id="ada").context(asked, window_tokens=8000)).parts.memory.text
+        for asked in (statement, question)
+    ]
+    assert [story in text for text in shown] == [False, True]
+    assert all("leaks. → Step" in text for text in shown)

@@ -57,6 +57,20 @@ def test_a_foreign_language_is_noticed(index):
     assert not index.familiarity("How much is my rent?").foreign
 
 
+@pytest.mark.parametrize("message", ["Where is order K-7721?", "What does E119 mean?", "订单B-503到哪了"])
+def test_a_number_that_nobody_has_said_is_noticed(index, message):
+    assert index.familiarity(message).names_unknown
+    index.add(Placed("later", "c", AT, terms(f"I noted it: {message}")))
+    assert not index.familiarity(message).names_unknown
+
+
+@pytest.mark.parametrize(
+    "message", ["What happened in 2019?", "Is the lake open at 5pm?", "Do I need 30 or 40 kg?"]
+)
+def test_a_time_or_an_amount_is_no_name(index, message):
+    assert not index.familiarity(message).names_unknown
+
+
 def test_a_general_question_needs_less_than_ones_own(index):
     assert need(index, "Why is the rent paid in pounds?", 0.3) < need(
         index, "Is the rent paid in pounds?", 0.3

@@ -175,6 +175,8 @@ def test_a_turn_of_the_named_time_passes_with_less():
         "Please remember that the order A-1475 goes to the warehouse in Nairobi.",
         "The nightly import stopped at row 48021, and nobody noticed before Monday.",
         "Thomas说下周17号要去出差，记得提前订酒店。",
+        "If the 花生 arrives late, we can still use the old one for about 16 days.",
+        "We met 李娜 in Osaka and decided about the new printer.",
     ],
 )
 def test_what_only_tells(message):
@@ -191,6 +193,7 @@ def test_what_only_tells(message):
         "我要去银行办房贷，上次说的利率是多少",
         "帮我把会议改到周一上午，通知所有人",
         "cat medication",
+        "Vaillant 锅炉 保修期",
         "车险到期日",
     ],
 )
