@@ -15,6 +15,7 @@ import anyio
 from pagefile.engine import third_party_tiers as outsiders
 from pagefile.engine.annotations import forget_annotations, forget_lost, forget_rows
 from pagefile.engine.audit_log import AuditLog
+from pagefile.engine.cache_doubts import TRUST_S
 from pagefile.engine.calls import WindowRecorder
 from pagefile.engine.external_stores import Apart, Elsewhere
 from pagefile.engine.ledger import Ledger
@@ -22,7 +23,7 @@ from pagefile.engine.metrics import MemoryChanges
 from pagefile.engine.ownership import on_behalf
 from pagefile.engine.policy import Policy, Redactor, redacting_items
 from pagefile.engine.retention import Retention
-from pagefile.engine.sessions import TRUST_S, CachedSessions, FollowedLog, Sessions
+from pagefile.engine.sessions import CachedSessions, FollowedLog, Sessions
 from pagefile.engine.standard_tiers import Kit, standard_tiers
 from pagefile.engine.worker import Jobs, Worker
 from pagefile.errors import (
@@ -88,7 +89,7 @@ class Engine:
         #: Session values, possibly behind a cache.
         self.sessions = Sessions(kit.store, kit.meter)
         if cache is not None:
-            self.sessions = CachedSessions(kit.store, cache, kit.meter)
+            self.sessions = CachedSessions(kit.store, cache, kit.meter, kit.clock)
             kit = replace(kit, store=_followed(kit.store, self.sessions))
         self.kit = kit
         self.store, self.settings, self.clock = kit.store, kit.settings, kit.clock

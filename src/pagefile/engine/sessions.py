@@ -2,17 +2,19 @@
 
 A cached value counts when it is sealed with the database's own secret and its version is the database's. Two things save
 a query: a caller that reads the log anyway gets the version with it, and a checked version is trusted
-for `TRUST_S`. Every write through a memory invalidates the value before it is acknowledged, so the two seconds matter only
-for writes that could not reach the cache: of a process that has none, lost its connection, or died in between.
+for `TRUST_S`. Every write through a memory invalidates the value before it is acknowledged, or waits until nobody trusts it
+(`CacheDoubts`), so the two seconds matter only for writes of a process that has no cache.
 """
 
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import NamedTuple, TypeVar, Unpack
 
 import anyio
 
+from pagefile.engine.cache_doubts import TRUST_S, CacheDoubts
 from pagefile.engine.ownership import on_behalf
 from pagefile.errors import StoreError, StoreUnavailableError
 from pagefile.lru import Lru
@@ -20,6 +22,7 @@ from pagefile.ports import (
     Beside,
     CachedSession,
     CheckpointDraft,
+    Clock,
     ConversationQuery,
     LogView,
     Meter,
@@ -39,8 +42,6 @@ logger = logging.getLogger("pagefile")
 
 T = TypeVar("T")
 
-#: How long a process trusts a cached session after its version was checked against the database.
-TRUST_S = 2.0
 #: Conversations whose version is remembered.
 _REMEMBERED = 10_000
 #: Tokens of the views that are held, and what a view takes besides.
@@ -152,12 +153,15 @@ class CachedSessions(Sessions):
         store: Store,
         cache: SessionCache,
         meter: Meter,
+        clock: Clock,
         *,
         monotonic: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
     ) -> None:
         super().__init__(store, meter)
         self._cache = cache
         self._now = monotonic
+        self._doubts = CacheDoubts(store.leases, clock, monotonic, sleep)
         self._trusted: Lru[tuple[str, str], _Trust] = Lru(_REMEMBERED)
         #: Views as they were at the version in their head, which a cached value of the same version confirms.
         self._views: Lru[tuple[str, str], LogView] = Lru(_HELD_TOKENS, _weight)
@@ -174,6 +178,7 @@ class CachedSessions(Sessions):
             cached = await self._cached(scope)
             if cached is not None and cached.version == head_version(held.head):
                 return SessionRead(held, cached.value)
+        began = self._now()
         cached, found = await self._beside_cache(scope, _caught(view))
         if isinstance(found, StoreError):
             usable = cached is not None and isinstance(found, StoreUnavailableError)
@@ -181,10 +186,10 @@ class CachedSessions(Sessions):
         version = head_version(found.head)
         self._views[_place(scope)] = found
         if cached is not None and cached.version == version:
-            self._trust(found.head, version)
+            self._trust(found.head, version, began)
             return SessionRead(found, cached.value)
         try:
-            return SessionRead(found, await self._fill(found.head, found))
+            return SessionRead(found, await self._fill(found.head.scope, found))
         except StoreError as error:
             return SessionRead(found, None, error)
 
@@ -205,7 +210,9 @@ class CachedSessions(Sessions):
     async def _invalidate(self, scope: Scope) -> None:
         self._trusted.pop(_place(scope), None)
         self._views.pop(_place(scope), None)
-        await self._cache.invalidate(scope)
+        tell = partial(self._cache.invalidate, scope)
+        if not await tell():
+            await self._doubts.outlast(tell)
 
     def forget(self) -> None:
         self._trusted.clear()
@@ -213,7 +220,7 @@ class CachedSessions(Sessions):
 
     async def _get(self, scope: Scope, *, operator: bool) -> JsonObject | None:
         await self.prepare()
-        trust = self._trusts(scope)
+        trust, began = self._trusts(scope), self._now()
         if trust is not None and (operator or trust.owner == scope.user):
             cached = await self._cached(scope)
             if cached is not None and cached.version >= trust.version:
@@ -238,31 +245,35 @@ class CachedSessions(Sessions):
             return None if operator else await self.from_store(scope)
         version = head_version(head)
         if cached is not None and cached.version == version:
-            self._trust(head, version)
+            self._trust(head, version, began)
             return cached.value
-        return await self._fill(head)
+        return await self._fill(head.scope)
 
-    async def _fill(self, head: ConversationInfo, view: LogView | None = None) -> JsonObject | None:
-        """The value from the database, cached under a version that was read before it: it may be newer, never older."""
-        scope, version = head.scope, head_version(head)
-        enough = view is not None and len(view.turns) >= min(WINDOW_TURNS, view.head.live_turns)
-        value = await (self._stored(view) if view is not None and enough else self.from_store(scope))
-        if value is None or not self._ready or not await self._cache.put(scope, value, version=version):
-            return value
-        # It may have been changed or erased on its way to the cache.
-        now = await self._head(scope)
-        if now is None or head_version(now) != version:
-            await self._cache.invalidate(scope)
+    async def _fill(self, scope: Scope, view: LogView | None = None) -> JsonObject | None:
+        """The value from the database, cached unless the conversation is written to meanwhile.
+
+        Its version is read before it: it may be newer, never older. A view counts if nothing was written since.
+        """
+        began = self._now()
+        permit = await self._cache.permit(scope) if self._ready else None
+        head = await self._head(scope) if permit is not None else None
+        if view is not None and len(view.turns) >= min(WINDOW_TURNS, view.head.live_turns):
+            value = await self._stored(view)
+            if head is not None and head_version(head) != head_version(view.head):
+                return value
         else:
-            self._trust(head, version)
+            value = await self.from_store(scope)
+        if value is None or head is None:
+            return value
+        version = head_version(head)
+        if await self._cache.put(scope, value, version=version, permit=permit):
+            self._trust(head, version, began)
         return value
 
     async def _refresh(self, scope: Scope) -> None:
         try:
-            head = await self._head(scope, operator=True)
-            if head is not None:
-                await self.prepare()
-                await self._fill(head)
+            await self.prepare()
+            await self._fill(await on_behalf(self._store.reader, scope))
         except StoreError as error:
             logger.debug("the cached session was not refreshed, the next reader does it: %s", error)
 
@@ -282,6 +293,7 @@ class CachedSessions(Sessions):
 
         async with anyio.create_task_group() as group:
             group.start_soon(ask)
+            group.start_soon(self._doubts.look)
             other.append(await read)
         return found[0], other[0]
 
@@ -303,10 +315,12 @@ class CachedSessions(Sessions):
 
     def _trusts(self, scope: Scope) -> _Trust | None:
         trust = self._trusted.get(_place(scope))
-        return trust if trust is not None and trust.until > self._now() else None
+        until = min(trust.until, self._doubts.clear_until) if trust is not None else 0
+        return trust if until > self._now() else None
 
-    def _trust(self, head: ConversationInfo, version: int) -> None:
-        self._trusted[_place(head.scope)] = _Trust(head.scope.user, version, self._now() + TRUST_S)
+    def _trust(self, head: ConversationInfo, version: int, compared: float) -> None:
+        """Believe what the database said when it was asked at that time, or later."""
+        self._trusted[_place(head.scope)] = _Trust(head.scope.user, version, compared + TRUST_S)
 
     def _log(self, line: str, error: Exception) -> None:
         logger.log(logging.DEBUG if self._logged else logging.WARNING, line, error)

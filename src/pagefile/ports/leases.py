@@ -65,5 +65,9 @@ class LeaseStore(ABC):
         """Forget a claim, so that the work may be done again; idempotent."""
 
     @abstractmethod
+    async def running(self, ids: Collection[str], now: datetime) -> frozenset[str]:
+        """Which of these are claimed and not done, and their lease has not ended."""
+
+    @abstractmethod
     async def ended(self, ids: Collection[str], now: datetime) -> frozenset[str]:
         """Which of these are claimed and not done although their lease has ended."""

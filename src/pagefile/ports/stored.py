@@ -200,10 +200,15 @@ class SessionCache(ABC):
         """The value of a conversation, exactly as it was put, or None. Ownership is not checked."""
 
     @abstractmethod
-    async def put(self, scope: Scope, value: JsonObject, *, version: int) -> bool:
+    async def permit(self, scope: Scope) -> str | None:
+        """Allows `put` of what is read of the database from now on; None if the cache was not reached."""
+
+    @abstractmethod
+    async def put(self, scope: Scope, value: JsonObject, *, version: int, permit: str | None = None) -> bool:
         """Store a value atomically, unless this version or a newer one is cached; returns whether it was stored.
 
-        So the newest of any number of writers wins, however late an older one arrives. A damaged cached value
+        So the newest of any number of writers wins, however late an older one arrives. With a permit, nothing is stored if the
+        conversation was invalidated since: what was read before a write does not come back after it. A damaged cached value
         counts as absent. A value that is not JSON or a version out of range raises `InvalidArgumentError`.
         """
 
@@ -213,7 +218,7 @@ class SessionCache(ABC):
 
     @abstractmethod
     async def invalidate(self, scope: Scope) -> bool:
-        """Hide the cached value until a new one is put; returns whether the cache was reached.
+        """Hide the cached value until a new one is put, and end all permits; returns whether the cache was reached.
 
         Other programs may still read it meanwhile. Versions refused by `erase` stay refused.
         """

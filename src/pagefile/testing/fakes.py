@@ -1,6 +1,7 @@
 """Fakes for tests: a clock and a store that do as they are told, an embedder without a model, a cache without a server."""
 
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast, get_type_hints
@@ -68,6 +69,8 @@ class InMemorySessions(SessionCache):
         self._ttl = timedelta(seconds=ttl_s)
         #: By tenant and conversation: the text (None after an erasure), its version, and until when it is kept.
         self._kept: dict[tuple[str, str], tuple[str | None, int, datetime]] = {}
+        #: What a permit says: how often a conversation was invalidated.
+        self._invalidated = Counter[tuple[str, str]]()
         self._closed = False
         #: While set, every call fails as if the server were unreachable.
         self.down = False
@@ -80,8 +83,12 @@ class InMemorySessions(SessionCache):
         self.hits += 1
         return CachedSession(from_json(text), version)
 
-    async def put(self, scope: Scope, value: JsonObject, *, version: int) -> bool:
-        return self._keep(scope, to_json(value), version)
+    async def permit(self, scope: Scope) -> str | None:
+        return str(self._invalidated[_place(scope)]) if self._answers() else None
+
+    async def put(self, scope: Scope, value: JsonObject, *, version: int, permit: str | None = None) -> bool:
+        now = str(self._invalidated[_place(scope)])
+        return permit in {None, now} and self._keep(scope, to_json(value), version)
 
     async def drop(self, scope: Scope) -> None:
         text, *_ = self._kept.get(place := _place(scope), (None,))
@@ -91,7 +98,9 @@ class InMemorySessions(SessionCache):
 
     async def invalidate(self, scope: Scope) -> bool:
         await self.drop(scope)
-        return not (self.down or self._closed)
+        reached = not (self.down or self._closed)
+        self._invalidated[_place(scope)] += reached
+        return reached
 
     async def erase(self, scope: Scope, *, version: int) -> bool:
         return self._keep(scope, None, version)

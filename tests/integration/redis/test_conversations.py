@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from pagefile.engine.cache_doubts import TRUST_S
 from pagefile.engine.metrics import NoMeter
-from pagefile.engine.sessions import TRUST_S, CachedSessions, FollowedLog, Sessions
+from pagefile.engine.sessions import CachedSessions, FollowedLog, Sessions
 from pagefile.errors import ConflictError, StoreUnavailableError
 from pagefile.ports import ConversationQuery
 from pagefile.records import ConversationInfo, Scope
@@ -26,7 +27,13 @@ async def store(tmp_path, clock):
 
 
 def cached(store, cache, clock):
-    return CachedSessions(store, cache, NoMeter(), monotonic=lambda: clock.now().timestamp())
+    async def sleep(seconds):
+        clock.advance(seconds)
+
+    def now():
+        return clock.now().timestamp()
+
+    return CachedSessions(store, cache, NoMeter(), clock, monotonic=now, sleep=sleep)
 
 
 async def held(store):
@@ -106,22 +113,98 @@ async def test_every_read_is_what_the_database_holds(store, clock, opened, seed)
         assert 2 <= sum(cache.errors for cache in caches)
 
 
-async def test_a_write_lost_in_an_outage_is_not_believed_afterwards(store, clock):
-    """The cache comes back with what it held before: old. Who wrote knows it at once, others when they compare."""
+class Unreached(InMemorySessions):
+    """The same server as another program's, which this one reaches or not."""
+
+    def __init__(self, other, clock):
+        super().__init__(clock)
+        self._kept, self._invalidated = other._kept, other._invalidated
+
+
+async def test_a_write_that_did_not_reach_the_cache_is_seen_by_all(store, clock):
+    """As soon as it returns: whoever believed the old value does so no more. It waits once, and not with every write."""
+    cache = InMemorySessions(clock)
+    theirs = Unreached(cache, clock)
+    sessions, others = cached(store, theirs, clock), cached(store, cache, clock)
+    await sessions.put(CHAT, {"is": 0})
+    waited = []
+    for number in range(1, 40):
+        assert number - 1 == (await others.get(CHAT))["is"]
+        clock.advance(0.1)
+        theirs.down, began = True, clock.now()
+        await sessions.put(CHAT, {"is": number})
+        waited.append((clock.now() - began).total_seconds())
+        theirs.down = False
+        for one in (others, sessions):
+            assert number == (await one.get(CHAT))["is"]
+        clock.advance(1)
+    assert [TRUST_S, 0] == [pytest.approx(waited[0]), sum(waited[1:])]
+    # When the doubt is over, the cache is believed again; the next loss is waited for.
+    clock.advance(60)
+    await others.get(CHAT)
+    hits = cache.hits
+    await others.get(CHAT)
+    assert 1 == cache.hits - hits
+    theirs.down, began = True, clock.now()
+    await sessions.put(CHAT, {"is": "last"})
+    assert TRUST_S == pytest.approx((clock.now() - began).total_seconds())
+    assert "last" == (await others.get(CHAT))["is"]
+
+
+async def test_a_view_is_not_believed_after_a_write_that_did_not_reach_the_cache(store, clock):
+    """Nor while the database cannot be told either."""
+    cache, broken = InMemorySessions(clock), FlakyStore(store)
+    theirs = Unreached(cache, clock)
+    sessions, others = cached(broken, theirs, clock), cached(store, cache, clock)
+    log, read = FollowedLog(store.log, sessions.changed), lambda: store.reader.view(view())
+    for number in range(9):
+        theirs.down = number % 3 > 0
+        broken.fail(["leases.claim", "leases.renew"] if number % 3 > 1 else [])
+        await log.append(done(f"t{number}"))
+        for _ in range(2):
+            assert number + 1 == (await others.read(CHAT, read)).view.head.turns
+        clock.advance((0.1, 7, 0.1, 40)[number % 4])
+
+
+async def test_a_short_failure_is_waited_for_no_longer_than_it_lasts(store, clock):
+    """The cache is told as soon as it answers."""
     cache = InMemorySessions(clock)
     sessions, others = cached(store, cache, clock), cached(store, cache, clock)
     await sessions.put(CHAT, {"is": "old"})
-    assert "old" == (await others.get(CHAT))["is"]
-    cache.down = True
-    clock.advance(0.1)
+    await others.get(CHAT)
+
+    async def sleep(seconds):
+        clock.advance(seconds)
+        cache.down = False
+
+    sessions._doubts._sleep, cache.down = sleep, True
+    began = clock.now()
     await sessions.put(CHAT, {"is": "new"})
-    cache.down = False
-    assert "old" == (await cache.get(CHAT)).value["is"]
-    assert "old" == (await others.get(CHAT))["is"]
-    clock.advance(TRUST_S)
-    for one in (others, sessions):
-        assert "new" == (await one.get(CHAT))["is"]
-    assert "new" == (await cache.get(CHAT)).value["is"]
+    assert TRUST_S / 10 > (clock.now() - began).total_seconds()
+    assert "new" == (await others.get(CHAT))["is"]
+
+
+async def test_what_a_slow_reader_read_is_not_put_after_a_write(store, clock):
+    """Somebody who holds a view of that version would believe it."""
+    cache = InMemorySessions(clock)
+    slow, quick = cached(store, cache, clock), cached(store, cache, clock)
+    log, read = FollowedLog(store.log, quick.changed), lambda: store.reader.view(view())
+    await log.append(done("a"))
+    put, written = cache.put, []
+
+    async def late(*given, **how):
+        if not written:
+            written.append(await log.append(done("b", "头晕", "多休息")))
+        return await put(*given, **how)
+
+    await slow.read(CHAT, read)
+    await cache.drop(CHAT)
+    cache.put = late
+    for one in (slow.get(CHAT), slow.get(CHAT)):
+        await one
+    assert written
+    cache.put = put
+    assert 2 == (await slow.read(CHAT, read)).view.head.turns
 
 
 async def test_who_wrote_during_an_outage_reads_what_was_written(store, clock):

@@ -5,10 +5,13 @@ import random
 import re
 import subprocess
 import sys
+import threading
+import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import anyio.to_thread
+import pytest
 
 from tests.servers.forked import Forked
 
@@ -76,6 +79,33 @@ def lost_by_two(url, sessions, seeds):
 def test_two_processes_lose_nothing_on_sqlite(tmp_path):
     """Whoever hands in a summary, early or late."""
     assert {} == lost_by_two(f"sqlite:///{tmp_path}/talk.db", "", range(12))
+
+
+@contextmanager
+def stalling(server, chance):
+    """The server answers nothing for moments in between, now shorter and now longer than it is waited for."""
+    over = threading.Event()
+
+    def stall():
+        while not over.wait(chance.uniform(0.05, 1)):
+            server.pause()
+            time.sleep(chance.uniform(0.1, 0.5))
+            server.resume()
+
+    stalls = threading.Thread(target=stall)
+    stalls.start()
+    try:
+        yield
+    finally:
+        over.set()
+        stalls.join()
+
+
+@pytest.mark.waits
+async def test_two_processes_lose_nothing_while_valkey_stalls(url, valkey):
+    """A turn that is written is in the next history that anybody reads, also if the cache was not told in time."""
+    with stalling(valkey, random.Random(1)):
+        assert {} == await anyio.to_thread.run_sync(lost_by_two, url, valkey.url, range(3))
 
 
 async def test_two_processes_lose_nothing_on_postgres_and_valkey(url, valkey):

@@ -1,12 +1,17 @@
 -- Stores a session value unless one of the same or a newer version is stored.
--- KEYS: the value, its label. ARGV: the JSON, its version, its TTL in milliseconds, its seal.
+-- KEYS: the value, its label. ARGV: the JSON, its version, its TTL in milliseconds, its seal, and unless anything goes: the label as it was
+-- before the value was read.
 --
 -- The label is "<version> <SHA-1 of the value's key and the value> <seal>". A value with another digest was not written here
 -- (or is damaged), so nothing is known about its version and it gives way. MGET answers false for a key of another type.
 --
 -- "<version> erased" is the label of a value that was erased: a client that read it before that may not put it back.
+-- "invalid …" and "<version> erased …" are those of conversations that were written to since.
 local value, label = unpack(redis.call('MGET', KEYS[1], KEYS[2]))
-local erased = label and string.match(label, '^(%d+) erased$')
+if ARGV[5] and ARGV[5] ~= (label or '') then
+  return 0
+end
+local erased = label and string.match(label, '^(%d+) erased')
 if erased and tonumber(erased) >= tonumber(ARGV[2]) then
   return 0
 end

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from hmac import compare_digest
 from importlib.resources import files
+from secrets import token_hex
 from typing import Any, TypeVar, cast
 from urllib.parse import quote, unquote
 
@@ -58,6 +59,8 @@ _KEYS = re.compile(r"short_term_memory:(?:tenant:([^:]*):)?session:(.*)", re.DOT
 #: Replaces the digest in the label of a value that was erased.
 ERASED = "erased"
 
+#: What labels say that have no value: it was erased, or is not valid any more.
+_TOLD = re.compile(rb"(?:\d+ erased|invalid)\b")
 _LABEL = re.compile(rb"(\d{1,16}) [0-9a-f]{40} ([0-9a-f]{40})")
 
 
@@ -111,18 +114,29 @@ class RedisSessions(SessionCache):
         key, label = keys_of(scope)
         answer = await self._ask("get", lambda: self._redis.mget(key, label), None)
         found = read(key, answer, self.secret)
-        if found is None and answer and all(answer):
+        if found is None and answer and all(answer) and not _is_told(answer[-1]):
             # Its version may be a lie that keeps others from being put.
             await self.drop(scope)
         self.misses += found is None
         self.hits += found is not None
         return found
 
-    async def put(self, scope: Scope, value: JsonObject, *, version: int) -> bool:
+    async def permit(self, scope: Scope) -> str | None:
+        _, label = keys_of(scope)
+        # MGET, unlike GET, also answers for a key of another type.
+        match await self._ask("get", lambda: self._redis.mget([label]), None):
+            case [bytes() as found]:
+                return found.decode("latin-1")
+            case [None]:
+                return ""
+            case _:
+                return None
+
+    async def put(self, scope: Scope, value: JsonObject, *, version: int, permit: str | None = None) -> bool:
         keys, life_ms = keys_of(scope), round(self._options.ttl_s * 1000)
         text = to_json(value)
         seal = sealed(self.secret, keys[0], checked_version(version), text.encode())
-        given = [text, version, life_ms, seal]
+        given = [text, version, life_ms, seal, *([] if permit is None else [permit.encode("latin-1")])]
         return await self._ask("put", lambda: self._put(keys, given), 0) == 1
 
     async def drop(self, scope: Scope) -> None:
@@ -132,7 +146,8 @@ class RedisSessions(SessionCache):
 
     async def invalidate(self, scope: Scope) -> bool:
         _, label = keys_of(scope)
-        return await self._ask("invalidate", lambda: self._invalidate([label]), None) is not None
+        given = [token_hex(8), round(self._options.ttl_s * 1000)]
+        return await self._ask("invalidate", lambda: self._invalidate([label], given), None) is not None
 
     async def erase(self, scope: Scope, *, version: int) -> bool:
         key, label = keys_of(scope)
@@ -255,6 +270,11 @@ def scope_of(key: str) -> Scope | None:
 
 def _script(name: str) -> str:
     return files("pagefile.stores.redis").joinpath(name).read_text(encoding="utf-8")
+
+
+def _is_told(label: object) -> bool:
+    """Whether a label says itself that nothing is to be believed."""
+    return isinstance(label, bytes) and _TOLD.match(label) is not None
 
 
 def sealed(secret: bytes, key: str, version: int, value: bytes) -> str:

@@ -43,11 +43,17 @@ class SqlLeases(SqlPort, LeaseStore):
     async def release(self, claim_id: str) -> None:
         await self._change("lease_release", {**ALL_TENANTS, "id": claim_id})
 
+    async def running(self, ids: Collection[str], now: datetime) -> frozenset[str]:
+        return await self._those("leases_running", ids, now)
+
     async def ended(self, ids: Collection[str], now: datetime) -> frozenset[str]:
+        return await self._those("leases_ended", ids, now)
+
+    async def _those(self, statement: str, ids: Collection[str], now: datetime) -> frozenset[str]:
         if not ids:
             return frozenset()
         asked = {**ALL_TENANTS, "ids": sorted(ids), "now": utc(now)}
-        return frozenset(await self._each("leases_ended", asked, lambda one: str(one[0])))
+        return frozenset(await self._each(statement, asked, lambda one: str(one[0])))
 
 
 def erase_responses(scope: Scope) -> Play[None]:

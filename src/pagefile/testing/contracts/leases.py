@@ -62,16 +62,18 @@ class LeaseStoreContract(Contract):
         await leases.keep("k", None, None)
         assert (await leases.claim(claim(after=9 * _MINUTE), take_over=True)) is not None
 
-    async def test_ended_leases_are_found(self, store: Store) -> None:
-        """Those that were claimed, are not done, and were not renewed in time."""
+    async def test_running_and_ended_leases_are_found(self, store: Store) -> None:
+        """Those that were claimed and are not done: renewed in time, or not."""
         for name in ("done", "dead", "alive"):
             await store.leases.claim(claim(name))
         await store.leases.keep("done", None, None)
         await store.leases.renew(["alive"], AT + 2 * _MINUTE)
         names = ["done", "dead", "alive", "unknown"]
-        assert await store.leases.ended(names, AT) == frozenset()
-        assert await store.leases.ended(names, AT + _MINUTE) == {"dead"}
-        assert await store.leases.ended([], AT) == frozenset()
+        ended, running = store.leases.ended, store.leases.running
+        assert (await running(names, AT), await ended(names, AT)) == ({"dead", "alive"}, frozenset())
+        late = AT + _MINUTE
+        assert (await running(names, late), await ended(names, late)) == ({"alive"}, {"dead"})
+        assert await running([], AT) == await ended([], AT) == frozenset()
 
     async def test_an_erasure_removes_responses(self, store: Store) -> None:
         """Those about the erased user and those that may be about anybody of the tenant; that they are done is still known."""

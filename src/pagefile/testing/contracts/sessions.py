@@ -231,6 +231,20 @@ class SessionCacheContract(ABC):
         await cache.invalidate(CHAT)
         assert not await cache.put(CHAT, {"is": "late"}, version=7)
 
+    async def test_a_value_from_before_an_invalidation_is_not_put(self, cache: SessionCache) -> None:
+        """Its reader may have been slow: with a permit from before nothing is stored, with one from afterwards it is."""
+        for erased in (False, True):
+            if erased:
+                await cache.erase(CHAT, version=5)
+            late = await cache.permit(CHAT)
+            for _ in range(2):
+                assert await cache.invalidate(CHAT)
+                assert not await cache.put(CHAT, {"is": "late"}, version=6, permit=late)
+                assert await cache.get(CHAT) is None
+            permit = await cache.permit(CHAT)
+            assert await cache.put(CHAT, {"is": "new"}, version=6, permit=permit)
+            assert CachedSession({"is": "new"}, 6) == await cache.get(CHAT)
+
     async def test_what_was_erased_is_not_put_back(self, cache: SessionCache, elapse: Elapse) -> None:
         """Not by a caller that read it before; what was written since is kept. The mark expires like a value."""
         await cache.put(CHAT, {"is": "erased"}, version=5)
@@ -313,4 +327,5 @@ class SessionCacheContract(ABC):
             await cache.close()
             assert await cache.get(CHAT) is None
             assert not await cache.put(CHAT, {}, version=2)
+            assert await cache.permit(CHAT) is None
             await cache.drop(CHAT)

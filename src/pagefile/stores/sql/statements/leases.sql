@@ -27,6 +27,9 @@ WHERE id = :id AND :tenants IS NULL
 -- name: lease_release
 DELETE FROM leases WHERE id = :id AND :tenants IS NULL
 
+-- name: leases_running
+SELECT id FROM leases WHERE id {in ids} AND NOT done AND leased > :now AND :tenants IS NULL
+
 -- name: leases_ended
 SELECT id FROM leases WHERE id {in ids} AND NOT done AND leased <= :now AND :tenants IS NULL
 
