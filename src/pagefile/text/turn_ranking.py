@@ -7,7 +7,7 @@ computed at query time.
 import re
 import threading
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
 from typing import Generic, NamedTuple, TypeVar
@@ -35,8 +35,7 @@ _SUBJECT_WORDS, _SUBJECT_HOLDERS = 48, 40
 _NUMBERED = re.compile(r"[a-z]+[-_.]?\d[\w.-]*")
 
 
-@dataclass(frozen=True, slots=True)
-class Found(Generic[K]):
+class Found(NamedTuple, Generic[K]):
     """A turn and why it was found: the score is the sum of the parts, apart from three that tell how well it answers.
 
     `coverage` is the share of the question's weight whose words it has, `similarity` its similarity in meaning,
@@ -154,7 +153,8 @@ class TurnIndex(Generic[K]):
             about = _asked(terms(rest) or terms(question))
             spoken = language(question)
             # A Chinese date consists of common characters; an English one may appear in a turn as it was asked.
-            matches = self._matches(about if spoken == "zh" else _asked(terms(question)))
+            asked = about if spoken == "zh" else _asked(terms(question))
+            matches = self._matches(asked)
             by_named = self._turns.by_named(question)
             similarity = self._similarity(meaning if isinstance(meaning, Keyed) else Keyed.of(meaning or {}))
             found = scores(self._turns, matches, spoken, similarity, when, by_named)
@@ -167,7 +167,7 @@ class TurnIndex(Generic[K]):
             slots = found.slots[best]
             keys: list[K] = [self._keys[int(slot)] for slot in slots]
             parts = {name: part[best] for name, part in found.parts.items()}
-            parts["coverage"] = self._coverage(slots, _asked([*about]), matches)
+            parts["coverage"] = self._coverage(slots, _asked([*about]), matches, asked)
             parts["similarity"] = found.similarity[best]
             parts["inside"] = np.zeros(len(best)) if when is None else when.inside[slots].astype(np.float64)
         columns = [column.tolist() for column in parts.values()]
@@ -250,10 +250,12 @@ class TurnIndex(Generic[K]):
             found = _of(timely(at, periods(question, last_day)[0], zone), eligible)
         return found, rest
 
-    def _coverage(self, slots: Int64s, asked: Mapping[str, float], matches: Matches) -> Float64s:
-        """The share of the terms' weight that each of these turns contains."""
+    def _coverage(
+        self, slots: Int64s, asked: Mapping[str, float], matches: Matches, looked_up: Container[str]
+    ) -> Float64s:
+        """The share of the terms' weight that each of these turns contains; who has those that were `looked_up` is known."""
         known: dict[str, Int32s] = {match.word: match.slots for match in matches.terms}
-        others = self._matches({word: 1.0 for word in asked if word not in known})
+        others = self._matches({word: 1.0 for word in asked if word not in looked_up})
         known |= {match.word: match.slots for match in others.terms}
         held, total = np.zeros(len(slots)), 0.0
         for word, much in asked.items():

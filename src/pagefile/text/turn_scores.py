@@ -16,8 +16,8 @@ from pagefile.text.times import Period
 from pagefile.text.turn_columns import TurnColumns
 
 _DAY_S = 86_400
-#: A word that more than one in this many turns has is common.
-_COMMON = 32
+#: A word that more than one in this many turns has is common; among this few turns every word is.
+_COMMON, _FEW = 32, 8192
 
 
 class Meaning(NamedTuple):
@@ -148,7 +148,7 @@ def _near(turns: TurnColumns, matches: Matches, discount: float) -> tuple[Float6
         at = places[match.slots]
         own[at] += worth
         best[at] = worth
-        if len(at) > room // _COMMON:
+        if len(at) > (room - _FEW) // _COMMON:
             _spread(best, near)
             best[:] = 0
             continue

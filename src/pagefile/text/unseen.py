@@ -15,6 +15,8 @@ _INVISIBLE = re.compile(
     # Letters have no other forms; ideographs, digits and emoji do.
     f"|(?<=[A-Za-z\\s])[{_SELECTORS}]|(?<![\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])[\U000e0100-\U000e01ef]"
 )
+#: Most texts have none of these, and one look says so.
+_MAY_BE_UNSEEN = re.compile(f"[{_UNSEEN}{_SELECTORS}]")
 #: Everything that some reader takes for the end of a line.
 _LINE = re.compile("[^\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]+")
 _SPEAKER = re.compile(
@@ -26,7 +28,7 @@ _LABEL_CHARS = 40
 
 
 def without_unseen(text: str) -> str:
-    return text if text.isascii() else _INVISIBLE.sub("", text)
+    return text if text.isascii() or _MAY_BE_UNSEEN.search(text) is None else _INVISIBLE.sub("", text)
 
 
 def set_off(text: str) -> str:

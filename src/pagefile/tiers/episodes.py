@@ -466,22 +466,20 @@ class Episodes(base.OwnTier):
         # Beside a message that only says something a turn is as short as in a window that has no more room.
         window_tokens = min(request.window_tokens, _TOLD_TOKENS) if told else request.window_tokens
         asked = tuple(dict.fromkeys(terms(request.searched)))
-        said: dict[object, tuple[_Chosen, Turn]] = {}
+        said: dict[str, tuple[_Chosen, Turn, str]] = {}
         for chosen, turn in found:
-            said.setdefault(_wording(turn), (chosen, turn))
+            fetched = unpaged_results(turn) if turn.steps else ""
+            said.setdefault(_wording(turn, fetched), (chosen, turn, fetched))
         ordered = sorted(said.values(), key=lambda one: (one[1].at, one[0].conversation, one[0].seq))
-        names = _distinct_names(turn for _, turn in ordered)
-        fetched = [unpaged_results(turn) for _, turn in ordered]
-        sizes = [
-            about(turn, window_tokens, results) for (_, turn), results in zip(ordered, fetched, strict=True)
-        ]
-        within = self._within(request, [chosen.value or 1.0 for chosen, _ in ordered], sizes, told=told)
+        names = _distinct_names(turn for _, turn, _ in ordered)
+        sizes = [about(turn, window_tokens, fetched) for _, turn, fetched in ordered]
+        within = self._within(request, [chosen.value or 1.0 for chosen, _, _ in ordered], sizes, told=told)
         count = self.counter.count
         return [
             Candidate(
                 name,
                 "episodes",
-                recalled_forms(turn, chosen.value or 1.0, asked, window_tokens, count, results)[
+                recalled_forms(turn, chosen.value or 1.0, asked, window_tokens, count, fetched)[
                     -1 if told else 0 :
                 ]
                 if fits
@@ -492,8 +490,8 @@ class Episodes(base.OwnTier):
                 value=chosen.value,
                 heading=f"{turn.at.astimezone(zone):%Y-%m-%d}",
             )
-            for position, (name, (chosen, turn), results, (size, _), fits) in enumerate(
-                zip(names, ordered, fetched, sizes, within, strict=True)
+            for position, (name, (chosen, turn, fetched), (size, _), fits) in enumerate(
+                zip(names, ordered, sizes, within, strict=True)
             )
         ]
 
@@ -583,9 +581,9 @@ def _distinct_names(turns: Iterable[Turn]) -> list[str]:
     return list(names)
 
 
-def _wording(turn: Turn) -> str:
+def _wording(turn: Turn, fetched: str) -> str:
     """The same for turns that say the same."""
-    return " ".join(f"{turn.user or ''} → {turn.assistant or ''} {unpaged_results(turn)}".casefold().split())
+    return " ".join(f"{turn.user or ''} → {turn.assistant or ''} {fetched}".casefold().split())
 
 
 def _home(scope: Scope) -> Scope:

@@ -29,6 +29,7 @@ from pagefile.window.turn_notes import (
     excerpts,
     in_order,
     is_large,
+    lined_form,
     now_line,
     status_line,
     today_line,
@@ -182,15 +183,18 @@ class History(OwnTier):
         lines = {} if request.at is None else date_lines(shown, request.at, whole=whole)
         recent_from = len(shown) - request.recent_turns
         candidates: list[Candidate] = []
-        leaving, large = request.leaving, request.window_tokens // LARGE
+        leaving, large, count = request.leaving, request.window_tokens // LARGE, self.counter.count
         for number, (turn, position) in enumerate(shown):
             block = "recent" if number >= recent_from else "older"
             if leaving.inputs:
                 turn = leaving.shortened(turn, self.counter.count)  # noqa: PLW2901 - what is shown of it
             said_at = lines.get(turn.id, "")
-            # The common case, with hundreds of such turns per window, takes no further call.
-            plain = not said_at and turn.status == "done" and not turn.steps and turn.layout is None
-            forms = (plain_form(turn),) if plain else self._forms(turn, request, said_at)
+            # The common case: there are hundreds of such turns in a window.
+            plain = turn.status == "done" and not turn.steps and turn.layout is None
+            if plain:
+                forms = (lined_form(turn, said_at, count) if said_at else plain_form(turn),)
+            else:
+                forms = self._forms(turn, request, said_at)
             if turn.tokens > large and is_large(turn, request.window_tokens):
                 forms = (
                     *forms,

@@ -3,13 +3,14 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from pagefile.content import Message, Text
 from pagefile.records import Turn
 from pagefile.text.passages import render_excerpt, selected
 from pagefile.text.times import periods
 from pagefile.text.tokens import MESSAGE_OVERHEAD
+from pagefile.window.candidates import Form, ShownTurn
 from pagefile.window.compile import CUT_TURNS
 from pagefile.window.measure import Count, resting_tokens, side_tokens
 from pagefile.window.placeholder import LOAD_TOOL, TURN_HANDLE
@@ -75,10 +76,22 @@ def with_lines(turn: Turn, before: str, after: str, count: Count) -> Turn:
     if turn.layout is not None:
         told = [(Message("user", (Text(line),)),) if line else () for line in (before, after)]
         return replace(turn, layout=(*told[0], *turn.layout, *told[1]))
+    user, user_tokens, tokens = _lined(turn, before, after, count)
+    return replace(turn, user=user, user_tokens=user_tokens, tokens=tokens)
+
+
+def lined_form(turn: Turn, before: str, count: Count) -> Form:
+    """The only form of a turn that has neither steps nor parts, with a line before what the user said."""
+    user, _, tokens = _lined(turn, before, "", count)
+    return Form(tokens, ShownTurn(turn.id, "full", user, turn.assistant))
+
+
+def _lined(turn: Turn, before: str, after: str, count: Count) -> tuple[str, int, int]:
+    """What the user said between two lines, its tokens, and those of the turn."""
     user = "\n".join(filter(None, (before, turn.user, after)))
     tokens = count(user)
     added = tokens - turn.user_tokens + (0 if turn.user else MESSAGE_OVERHEAD)
-    return replace(turn, user=user, user_tokens=tokens, tokens=turn.tokens + added)
+    return user, tokens, turn.tokens + added
 
 
 def status_line(turn: Turn, wording: Wording) -> str:
@@ -109,19 +122,32 @@ def date_lines(shown: Sequence[tuple[Turn, float]], now: datetime, *, whole: boo
     beginning of a prompt stays the same: a window begins with the first live turn (`whole`), or at the beginning of a block.
     """
     lines: dict[str, str] = {}
-    before, before_day, today = None, None, now.date()
+    zone, today = now.tzinfo, now.date()
+    before, day = None, today
+    midnight = midnight_after = _midnight(today, 0, zone)
     for turn, position in shown:
-        at = turn.at.astimezone(now.tzinfo)
-        day = at.date()
+        at = turn.at
+        # Days begin as on the user's clock; hundreds of times are compared with two, instead of each being read by it.
+        if other_day := not midnight <= at < midnight_after:
+            day = at.astimezone(zone).date()
+            midnight, midnight_after = _midnight(day, 0, zone), _midnight(day, 1, zone)
         begins = day != today and position % CUT_TURNS == 0
         if before is None:
             needed = begins or (whole and day != today)
         else:
-            needed = begins or day != before_day or at - before >= LONG_PAUSE
+            needed = begins or other_day or at - before >= LONG_PAUSE
         if needed:
-            lines[turn.id] = f"[{at:%Y-%m-%d %H:%M}]"
-        before, before_day = at, day
+            lines[turn.id] = f"[{at.astimezone(zone):%Y-%m-%d %H:%M}]"
+        before = at
     return lines
+
+
+def _midnight(day: date, days: int, zone: tzinfo | None) -> datetime:
+    """When a day begins on a user's clock, or that many days later; the first or last time there is beyond those."""
+    try:
+        return datetime.combine(day + timedelta(days), time(), zone).astimezone(UTC)
+    except OverflowError:
+        return datetime.max.replace(tzinfo=UTC) if days else datetime.min.replace(tzinfo=UTC)
 
 
 def asks_for_time(query: str, now: datetime) -> bool:

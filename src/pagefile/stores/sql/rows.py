@@ -73,6 +73,7 @@ def exact_turn(row: Row, scope: Scope) -> Turn:
     # There are hundreds of turns in a window, most of them without steps, metadata and messages:
     # one constructor call with everything in its place is the fastest.
     query, answer, steps = row[4], row[5], row[6]
+    at = encoding.moment(row[7])
     return Turn(
         row[1],
         scope,
@@ -81,8 +82,8 @@ def exact_turn(row: Row, scope: Scope) -> Turn:
         query,
         answer,
         encoding.text_steps(steps) if steps else (),
-        encoding.moment(row[7]),
-        encoding.moment(row[8]),
+        at,
+        at if row[8] == row[7] else encoding.moment(row[8]),
         row[9],
         row[10],
         row[11],
