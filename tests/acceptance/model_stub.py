@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -33,8 +34,14 @@ class ModelStub(StubServer):
     """Use it as `with ModelStub(script) as stub`; the script turns a request into the pieces of an answer."""
 
     def __init__(
-        self, script: Script, *, status: int = 200, headers: Mapping[str, str] | None = None
+        self,
+        script: Script,
+        *,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        after_s: float = 0.0,
     ) -> None:
+        """It answers with this status and these headers, after so long."""
         self.requests: list[dict[str, Any]] = []
         #: Set when a client went away in the middle of an answer.
         self.left = threading.Event()
@@ -44,6 +51,7 @@ class ModelStub(StubServer):
             def do_POST(self) -> None:  # noqa: N802 - as http.server calls it
                 request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 outer.requests.append(request)
+                time.sleep(after_s)
                 self.send_response(status)
                 kind = "text/event-stream" if status == 200 else "application/json"
                 for name, value in {"Content-Type": kind, **(headers or {})}.items():

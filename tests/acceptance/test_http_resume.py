@@ -360,11 +360,41 @@ async def test_a_key_names_an_answer(tmp_path):
     assert (["aborted", "done"], 2) == (statuses, len(stub.requests))
 
 
+BUSY = {"status": 429, "headers": {"Retry-After": "7"}}
+
+
 async def test_a_busy_model_says_when_to_ask_again(tmp_path):
-    """A model's 429 is a 429 in the stream, with its `Retry-After`, also as the stream's own `retry`."""
-    with ModelStub(lambda _: [], status=429, headers={"Retry-After": "7"}) as stub:
+    """A model's 429 is the response's own status, with its `Retry-After`, and the same for whoever asks meanwhile."""
+    with ModelStub(lambda _: [], **BUSY) as stub:
         async with serving(settings(tmp_path, stub)) as client:
-            *_, last = events_in((await asked(client)).text)
+            answers = [await asked(client, id="t") for _ in range(2)]
+            statuses = [status for status, *_ in await turns(client)]
+    for answer in answers:
+        told = answer.json()
+        assert (429, "7") == (answer.status_code, answer.headers["Retry-After"])
+        assert "application/problem+json" == answer.headers["Content-Type"]
+        assert (429, "model-busy", 7) == (told["status"], told["code"], told["retry_after_s"])
+    assert (["aborted"], 1) == (statuses, len(stub.requests))
+
+
+async def test_a_key_is_free_after_a_refusal(tmp_path):
+    """A client that asks again when it was told to has its answer, and the question stands in the log once for each attempt."""
+    with ModelStub(lambda _: [], **BUSY) as busy, ModelStub(lambda _: ["好。"]) as ready:
+        for stub, status in ((busy, 429), (ready, 200)):
+            async with serving(settings(tmp_path, stub)) as client:
+                answer = await asked(client, headers={"Idempotency-Key": "k"})
+                assert status == answer.status_code
+        assert "好。" == words(events_in(answer.text))
+
+
+async def test_a_model_that_is_slow_to_refuse_does_so_in_the_stream(tmp_path, monkeypatch):
+    """The response is not held for long: then a 429 is an event, and its time also the stream's own `retry`."""
+    monkeypatch.setattr("pagefile.service.streams._HOLD_S", 0.05)
+    with ModelStub(lambda _: [], **BUSY, after_s=0.3) as stub:
+        async with serving(settings(tmp_path, stub)) as client:
+            answer = await asked(client)
+    assert 200 == answer.status_code
+    *_, last = events_in(answer.text)
     assert (429, "model-busy", 7) == (last.json["status"], last.json["code"], last.json["retry_after_s"])
     assert "7000" == last["retry"]
 

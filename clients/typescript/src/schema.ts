@@ -105,7 +105,10 @@ export interface paths {
          * Stream Chat
          * @description Have the configured model answer a message, as server-sent events.
          *
-         *     `turn` comes first, when the message is on disk. Then `node` (route, recall, retrieve, generate, tools, persist) with its duration,
+         *     They begin with the model's first word, or after a second. A model that refuses with 429 before that is answered with 429 and its
+         *     `Retry-After`; other failures, and later ones, are events.
+         *
+         *     `turn` comes first: the message is on disk. Then `node` (route, recall, retrieve, generate, tools, persist) with its duration,
          *     `token` with words of the answer, `archived` and `loaded` when results leave the window and come back, `checkpoint` when a summary
          *     takes effect, and `done` with the turn's place and exact tokens, or `error` with a problem document. Lines that begin with a colon
          *     are heartbeats. The model's calls of `load_tool_history` and `search_tool_history` are answered here.

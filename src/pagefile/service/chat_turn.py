@@ -297,7 +297,10 @@ routes = router("Chat")
 async def stream(request: Request, body: wire.AskChat) -> Response:
     """Have the configured model answer a message, as server-sent events.
 
-    `turn` comes first, when the message is on disk. Then `node` (route, recall, retrieve, generate, tools, persist) with its duration,
+    They begin with the model's first word, or after a second. A model that refuses with 429 before that is answered with 429 and its
+    `Retry-After`; other failures, and later ones, are events.
+
+    `turn` comes first: the message is on disk. Then `node` (route, recall, retrieve, generate, tools, persist) with its duration,
     `token` with words of the answer, `archived` and `loaded` when results leave the window and come back, `checkpoint` when a summary
     takes effect, and `done` with the turn's place and exact tokens, or `error` with a problem document. Lines that begin with a colon
     are heartbeats. The model's calls of `load_tool_history` and `search_tool_history` are answered here.
@@ -326,7 +329,7 @@ async def stream(request: Request, body: wire.AskChat) -> Response:
     # Not the turn of this request, which is taken over.
     await streams.close_abandoned(chat, memory.engine.store.reader, besides=turn.id)
     run = ChatRun(memory, model, chat, body, turn, hooks)
-    return streams.start(run, hooks.settings.resume_s if stays == "continue" else 0).response()
+    return await streams.start(run, hooks.settings.resume_s if stays == "continue" else 0).opened()
 
 
 @routes.get("/v1/chat/stream", name="resume_chat", **_EVENTS)
@@ -356,7 +359,7 @@ async def _answer_of(
         return (await Answer.stored(turn, last)).response(replayed=True)
     live = streams.find(chat, turn.id)
     if live is not None:
-        return live.response(None if last is None else str(last))
+        return await live.opened() if last is None else live.response(str(last))
     if turn.status == "aborted":
         raise ended(turn)
     return None

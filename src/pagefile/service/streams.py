@@ -12,12 +12,14 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from http import HTTPStatus
 from typing import Protocol, TypeAlias
 from urllib.parse import quote, unquote
 
 import anyio
 import anyio.lowlevel
 from anyio.abc import TaskGroup
+from fastapi import Response
 from pydantic import BaseModel
 
 from pagefile.edge.recorder import given_up
@@ -26,7 +28,7 @@ from pagefile.errors import ConflictError, PagefileError
 from pagefile.ports import Claim, EntryQuery, LogReader
 from pagefile.records import Turn
 from pagefile.service.events import CLEAN_UP_S, RETRY_MS, EventStream, SendEvent, encoded
-from pagefile.service.problems import problem_of
+from pagefile.service.problems import answered, problem_of
 from pagefile.wire import chat as wire
 from pagefile.wire.responses import Problem
 
@@ -41,6 +43,8 @@ _RENEW_EVERY_S = 4.0
 _KEPT = timedelta(days=365)
 #: After every entry that has a place in a log: of such a query, open turns are left.
 _BEHIND_ALL = 2**62
+#: How long a response waits for the model's first word, so that a refusal is the response's own status. Those come at once.
+_HOLD_S = 1.0
 _END = "end"
 _REPLAYED = {"Idempotency-Replayed": "true"}
 
@@ -117,6 +121,9 @@ class Answer:
         self._chars = 0
         self._digest = hashlib.blake2b(digest_size=4)
         self._news = anyio.Event()
+        #: Set when the model has begun to answer, or nothing more comes.
+        self._under_way = anyio.Event()
+        self._refusal: Problem | None = None
 
     @classmethod
     async def stored(cls, turn: Turn, last: EventId | None) -> "Answer":
@@ -144,6 +151,11 @@ class Answer:
             self._add(data.text)
         number = str(self._first + len(self._events))
         last = name in {"done", "error"}
+        if isinstance(data, Problem) and data.status == HTTPStatus.TOO_MANY_REQUESTS:
+            self._refusal = None if self._under_way.is_set() else data
+        generated = isinstance(data, wire.ChatNode) and data.node == "generate"
+        if last or generated or isinstance(data, wire.ChatToken):
+            self._under_way.set()
         event_id = str(
             EventId(self._turn_id, _END if last else number, self._chars, self._digest.hexdigest())
         )
@@ -157,6 +169,7 @@ class Answer:
 
     def end(self) -> None:
         self._ended = True
+        self._under_way.set()
         self._tell()
 
     async def follow(self, send: SendEvent, last: str | None = None) -> None:
@@ -188,6 +201,17 @@ class Answer:
 
         headers = _REPLAYED if replayed else None
         return EventStream(lambda send: self.follow(send, last), left, gone=gone, headers=headers)
+
+    async def opened(self) -> Response:
+        """The same for a reader of the whole answer, once the model has begun; its 429 is the response's own, with `Retry-After`."""
+        self.readers += 1
+        try:
+            with anyio.move_on_after(_HOLD_S):
+                await self._under_way.wait()
+        finally:
+            self.readers -= 1
+            self._tell()
+        return self.response() if self._refusal is None else answered(self._refusal)
 
     async def deserted(self) -> None:
         """Return when there has been no reader for as long as a run continues without one."""
