@@ -4,10 +4,12 @@ An event loop runs in a separate thread; every call is sent there and waits. Nam
 are those of `Memory` and `Conversation`, which a test enforces.
 """
 
+import os
 import threading
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack, closing, contextmanager
 from functools import cache, partial, wraps
+from importlib import import_module
 from types import TracebackType
 from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, TypeVar, cast
 
@@ -187,12 +189,16 @@ _left_open: set[Blocking[Any]] = set()
 @cache
 def _close_at_the_end() -> None:
     def close() -> None:
-        # Threads are joined once the main thread has ended, and only then do exit handlers run: too late to stop them.
-        threading.main_thread().join()
         for face in list(_left_open):
             face.closing()
 
-    threading.Thread(target=close, name="pagefile-left-open", daemon=True).start()
+    # Exit handlers come too late: by then the executors of `concurrent.futures`, which closing needs, refuse work. They are told by
+    # this list, from its end; so they have to be in it first.
+    import_module("concurrent.futures.thread")
+    threading._register_atexit(close)  # noqa: SLF001  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - nothing public is as early
+    if hasattr(os, "register_at_fork"):
+        # A child has none of the threads that it would wait for.
+        os.register_at_fork(after_in_child=_left_open.clear)
 
 
 def connecting(

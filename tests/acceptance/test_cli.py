@@ -386,7 +386,7 @@ def test_nothing_there_is_3():
     # A backup of the wrong tenant is not taken for a backup.
     assert "in tenant 'shop'" in complaint(pagefile("export", "e.jsonl", "--tenant", "shop"), 3)
     assert "There is no file" in complaint(pagefile("import", "missing.jsonl"), 3)
-    assert "no conversations here" in complaint(pagefile("show", "--tenant", "other"), 3)
+    assert "Nothing is recorded in tenant 'other' yet." in complaint(pagefile("show", "--tenant", "other"), 3)
     said = pagefile("recall", "zebra", "-c", "c", "--json")
     assert (3, []) == (said.code, said.json)
 

@@ -122,3 +122,52 @@ def test_a_chat_from_a_pipe_ends_when_told(farewell: str):
     said = pagefile("chat", "notes", stdin=f"hello\n{farewell}\nand this?\n")
     assert (0, False) == (said.code, "There is no" in said.out + said.err)
     assert ["hello"] == [turn["user"] for turn in pagefile("show", "notes", "--json").json["turns"]]
+
+
+def test_a_user_is_named_in_one_way_everywhere():
+    """Behind what is asked, or with --user: `recall` and `facts` take both."""
+    pagefile("record", "c", "--user-id", "ada", "--user", "I keep bees.", "--assistant", "Noted.")
+    pagefile("remember", "Keeps bees.", "--user", "ada")
+    for named in (("ada",), ("--user", "ada"), ("--user-id", "ada")):
+        assert "I keep bees." in pagefile("recall", "bees", *named).out
+        assert "Keeps bees." in pagefile("facts", *named).out
+    assert 2 == pagefile("recall", "bees", "ada", "--user", "ada").code
+
+
+def test_nothing_here_names_the_tenants_that_have_something():
+    """An operator whose records are in a tenant of their own is told to name it."""
+    pagefile("record", "c", "--tenant", "clinic", "--user-id", "ada", "--user", "I keep bees.")
+    for command in (("show",), ("export", "all.jsonl")):
+        said = pagefile(*command)
+        words = " ".join(said.err.split())
+        assert (3, True) == (said.code, "--tenant clinic" in words), words
+        assert "None" not in words
+
+
+def test_a_key_is_revoked_by_its_name():
+    """By its id where two keys that work have the name."""
+    pagefile("keys", "add", "laptop")
+    assert "(laptop)" in pagefile("keys", "revoke", "laptop").out
+    said = pagefile("keys", "revoke", "laptop")
+    assert (3, True) == (said.code, "no valid key" in said.err)
+    for _ in range(2):
+        pagefile("keys", "add", "laptop")
+    said = pagefile("keys", "revoke", "laptop")
+    ids = [key["id"] for key in pagefile("keys", "list", "--json").json]
+    assert (1, True) == (said.code, all(one in said.err for one in ids[1:]))
+    assert 0 == pagefile("keys", "revoke", ids[-1]).code
+    assert "(laptop)" in pagefile("keys", "revoke", "laptop").out
+
+
+def test_erased_rows_are_counted_in_words():
+    """What was erased, by what it is to people; the tables have their names in JSON."""
+    pagefile("record", "c", "--user", "hi", "--user-id", "ada")
+    said = pagefile("forget", "c", "--yes")
+    assert "turns" in said.out
+    assert not [name for name in ("ai_message", "context_calls", "blobs") if name in said.out]
+
+
+def test_facts_that_are_not_there_say_how_they_come_about():
+    pagefile("record", "c", "--user", "I am allergic to peanuts.", "--user-id", "ada")
+    said = pagefile("facts", "ada")
+    assert (3, True) == (said.code, "facts.extract" in said.err)

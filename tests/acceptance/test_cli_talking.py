@@ -77,6 +77,21 @@ def test_what_is_known_can_be_asked_for():
 
 
 @pytest.mark.waits
+def test_a_reader_may_leave_early():
+    """`pagefile chat | head`: no traceback, and what was asked is answered on record."""
+    asked = ["-m", "one", "-m", "two"]
+    process = subprocess.Popen(
+        [*COMMAND, "chat", *asked], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    process.stdout.close()
+    with process.stderr:
+        assert "" == process.stderr.read()
+    assert 1 == process.wait(PATIENCE_S)
+    turns = pagefile("show", "chat", "--json").json["turns"]
+    assert [("one", "done")] == [(turn["user"], turn["status"]) for turn in turns]
+
+
+@pytest.mark.waits
 def test_the_prompt_ends_with_ctrl_d():
     """On a terminal: a prompt, an answer, and the end without a traceback."""
     parent, child = pty.openpty()
@@ -101,6 +116,21 @@ def _until(terminal: int, words: str) -> str:
 
 
 # -- tail ----------------------------------------------------------------------------------------------------------------
+
+
+def test_an_empty_database_says_so():
+    """On stderr, so that what reads the JSON gets nothing else."""
+    pagefile("record", "c", "--user", "hi")
+    pagefile("forget", "c", "--yes")
+    said = pagefile("tail", "--once")
+    assert (0, "") == (said.code, said.out)
+    assert said.err.startswith("Nothing is recorded here yet")
+    pagefile("record", "c", "--user", "hi", "--tenant", "clinic")
+    assert (
+        "Nothing is recorded in tenant 'default' yet. There is something in 'clinic': add --tenant clinic."
+        in (" ".join(pagefile("tail", "--once").err.split()))
+    )
+    assert "" == pagefile("tail", "--once", "--tenant", "clinic").err
 
 
 def test_the_last_ones_are_shown():

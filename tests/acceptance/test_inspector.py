@@ -728,3 +728,19 @@ def test_every_text_is_there_in_both_languages():
     for family in ("nav", "way", "count", "fact", "start"):
         used = re.findall(rf'"({family}\.[a-z_.]+)"', sources)
         assert set(used) <= set(words())
+
+
+@pytest.mark.parametrize(
+    ("asked", "there"),
+    [
+        ("/inspector/", "/"),
+        ("/docs/", "/docs"),
+        ("/docs/facts/", "/docs/facts"),
+        ("/inspector/settings/", "/inspector/settings"),
+        ("/inspector/recall/?query=bees&user_id=ada", "/inspector/recall?query=bees&user_id=ada"),
+    ],
+)
+async def test_an_address_with_a_slash_at_its_end_leads_to_the_page(client, asked, there):
+    """It is what people type, and what bookmarks have."""
+    answer = await client.get(asked, headers=HTML)
+    assert (303, there) == (answer.status_code, answer.headers["location"])

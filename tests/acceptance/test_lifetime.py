@@ -162,6 +162,36 @@ raise SystemExit(3)
         assert ["hello"] == [turn.user for turn in again.conversation("chat").turns()]
 
 
+@pytest.mark.waits
+def test_what_is_left_open_is_closed_before_its_threads_refuse_work(url):
+    """A result is archived and a program ends without `close`: nothing on stderr, and its passages have their vectors."""
+    program = f"""
+from pagefile import BlockingMemory
+memory = BlockingMemory.connect({url!r})
+chat = memory.conversation("chat", user_id="ada")
+turn = chat.step(chat.begin("Read the log."), tool="read_log", input={{}}, result="A line of words.\\n" * 900)
+chat.complete(turn, "Read.")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, timeout=60, check=False, text=True
+    )
+    assert (0, "", "") == (done.returncode, done.stdout, done.stderr)
+
+
+def test_a_forked_child_leaves_the_memory_of_its_parent_alone(url):
+    """Its threads are not there: to close it would wait for them forever."""
+    program = f"""
+import multiprocessing
+from pagefile import BlockingMemory
+memory = BlockingMemory.connect({url!r})
+child = multiprocessing.get_context("fork").Process(target=print, args=("child",))
+child.start()
+child.join(20)
+raise SystemExit(child.exitcode)
+"""
+    assert 0 == subprocess.run([sys.executable, "-c", program], timeout=60, check=False).returncode
+
+
 async def test_two_who_close_wait_for_the_same_end(url, monkeypatch):
     """Whoever comes second returns when it is closed, not before."""
     closed = SqliteStore.close

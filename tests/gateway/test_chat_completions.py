@@ -48,7 +48,7 @@ def test_unknown_fields_pass(tmp_path, ask):
             sent["brand_new"],
         )
         raw = here.openai().chat.completions.with_raw_response.create(model="gpt-5", messages=QUESTION)
-        assert "memory" == raw.headers["x-pagefile-status"]
+        assert "recorded" == raw.headers["x-pagefile-status"]
         assert raw.headers["x-pagefile-bill"].startswith("/inspector/call?")
         assert "req_1" == raw.headers["x-request-id"]
 

@@ -77,7 +77,7 @@ def test_metrics(tmp_path):
         list(requests(here))
         told = httpx.get(f"{here.url}/metrics").text
         for protocol, count in (("chat", 2), ("responses", 1), ("messages", 1)):
-            line = f'pagefile_gateway_requests_total{{protocol="{protocol}",status="memory"}} {count}.0'
+            line = f'pagefile_gateway_requests_total{{protocol="{protocol}",status="recorded"}} {count}.0'
             assert line in told
 
 

@@ -34,7 +34,7 @@ def test_requests_are_counted(tmp_path):
     with behind(echo, tmp_path) as here:
         asked(here.openai(), QUESTION)
         told = httpx.get(f"{here.url}/metrics").text
-        assert 'pagefile_gateway_requests_total{protocol="chat",status="memory"} 1.0' in told
+        assert 'pagefile_gateway_requests_total{protocol="chat",status="recorded"} 1.0' in told
         assert "pagefile_gateway_window_seconds_count 1.0" in told
 
 
@@ -85,7 +85,7 @@ def test_a_slow_memory_of_one_user_costs_no_other_the_memory(tmp_path, monkeypat
             httpx.post(url, json=BODY, headers={"x-pagefile-user": name}, timeout=30)
             for name in ("ada", "bob")
         ]
-        assert ["bypassed", "memory"] == [answer.headers["x-pagefile-status"] for answer in answers]
+        assert ["bypassed", "recorded"] == [answer.headers["x-pagefile-status"] for answer in answers]
 
 
 def test_an_error_that_is_to_be_raised_is_told(tmp_path, monkeypatch):
@@ -127,3 +127,18 @@ def test_a_provider_that_breaks_off_is_one_line_in_the_log(tmp_path, caplog):
         told = [record for record in caplog.records if record.name == "pagefile.service"]
     assert ["a provider broke off: RemoteProtocolError"] == [record.getMessage() for record in told]
     assert all(record.exc_info is None for record in caplog.records)
+
+
+def test_the_status_says_whether_memory_took_part(tmp_path):
+    """Only the day was added to the first request, and nothing left out of it; the second one has what the first said."""
+    with behind(echo, tmp_path) as here:
+        said = [
+            here.openai()
+            .chat.completions.with_raw_response.create(
+                model="gpt-5", messages=[{"role": "user", "content": text}], user="ada"
+            )
+            .headers["x-pagefile-status"]
+            for text in ("I am allergic to peanuts.", "What am I allergic to?")
+        ]
+        assert ["recorded", "memory"] == said
+        assert "I am allergic to peanuts." in str(here.upstream.last["messages"])

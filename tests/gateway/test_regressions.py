@@ -293,7 +293,7 @@ def test_a_long_history_is_recorded_beside_its_first_request(tmp_path, monkeypat
         time.sleep(3)
         answer = {"role": "assistant", "content": said(first.parse())}
         second = raw.create(model="gpt-5", messages=[*history, question, answer, ROW])
-        assert "memory" == second.headers["x-pagefile-status"]
+        assert "recorded" == second.headers["x-pagefile-status"]
         (talk,) = here.talks()
     assert [*(f"user says {number}" for number in range(40)), "And now?", ROW["content"]] == [
         asked_for for asked_for, _, _ in talk

@@ -188,7 +188,7 @@ def test_an_id_that_cannot_be_one_is_for_the_provider_to_judge(tmp_path, name):
         body = json.dumps({"model": "gpt-5", "input": "one", "previous_response_id": name})
         headers = {"content-type": "application/json"}
         answer = httpx.post(f"{here.url}/v1/responses", content=body, headers=headers)
-        assert (200, "memory") == (answer.status_code, answer.headers["x-pagefile-status"])
+        assert (200, "recorded") == (answer.status_code, answer.headers["x-pagefile-status"])
         assert name == here.upstream.last["previous_response_id"]
 
 

@@ -37,7 +37,7 @@ def test_a_request_is_on_the_page_when_it_is_over(tmp_path, prices):
     with behind(echo, tmp_path, gateway=prices) as here:
         asked(here.openai(), QUESTION, user="ada")
         (one,) = requests_of(here)["requests"]
-        assert ("gpt-5", "chat", "memory", 200) == tuple(
+        assert ("gpt-5", "chat", "recorded", 200) == tuple(
             one[name] for name in ("model", "protocol", "status", "code")
         )
         assert (10, 5, 0.02) == (one["tokens_in"], one["tokens_out"], pytest.approx(one["price"]))

@@ -75,7 +75,7 @@ def test_what_cannot_be_recorded_still_reaches_the_model(tmp_path, first, before
     with behind(echo, tmp_path, max_message_chars=1_000) as here:
         sent = [*history, {"role": "user", "content": "And the second point?"}]
         raw = here.openai().chat.completions.with_raw_response.create(model="gpt-5", messages=sent)
-        assert "memory" == raw.headers["x-pagefile-status"]
+        assert "recorded" == raw.headers["x-pagefile-status"]
         assert sent == here.upstream.last["messages"][-len(sent) :]
 
 
@@ -196,7 +196,7 @@ def test_a_base_url_may_have_its_version_or_not(tmp_path, path):
         body = {"model": "gpt-5", "messages": [{"role": "user", "content": "one"}]}
         # A key of the vendor's is none of ours, on these paths too.
         answer = httpx.post(here.url + path, json=body, headers={"x-api-key": "sk-x"})
-        assert "memory" == answer.headers["x-pagefile-status"]
+        assert "recorded" == answer.headers["x-pagefile-status"]
         assert ["/v1/chat/completions"] == [path for path, _, _ in here.upstream.requests]
 
 

@@ -68,7 +68,7 @@ export interface Pagefile extends Plain {
 export interface PagefileOptions {
   /** Where the service listens; http://127.0.0.1:8780 by default. */
   baseUrl?: string;
-  /** A key of `pagefile keys create`. */
+  /** A key of `pagefile keys add`. */
   apiKey?: string | undefined;
   /** How often a request is sent again when the connection fails or the service is busy; 2 by default. */
   retries?: number;

@@ -9,12 +9,23 @@ from typer import Argument, BadParameter, Option
 
 from pagefile.cli.invocation import Invocation, check_search, command, confirm
 from pagefile.cli.measures import plural
-from pagefile.cli.options import Full, Limit, Newest, Query, UserId, Yes, at_time, in_conversation, of_user
+from pagefile.cli.options import (
+    Full,
+    Limit,
+    Newest,
+    Query,
+    User,
+    UserId,
+    Yes,
+    at_time,
+    in_conversation,
+    of_user,
+)
 from pagefile.cli.output import Cell, clipped, say, shortened, show_counts, show_records, show_table
 from pagefile.engine import Memory
 from pagefile.engine.arguments import check_erased
 from pagefile.errors import PagefileError
-from pagefile.records import DEFAULT_TENANT, Checkpoint, Hit, Listing, Scope, Turn
+from pagefile.records import DEFAULT_TENANT, Checkpoint, ConversationInfo, Hit, Listing, Scope, Turn
 from pagefile.text.visible import visible
 
 
@@ -99,8 +110,15 @@ def show(
 
 
 def _list(cli: Invocation, user_id: str | None, limit: int) -> None:
+    missing = f"User {user_id!r} has no conversations here: `pagefile show` lists those of all users."
+
+    async def work(memory: Memory) -> tuple[Listing[ConversationInfo], str]:
+        heads = await memory.conversations(user_id=user_id, tenant=cli.tenant, limit=limit)
+        return heads, missing if heads or user_id is not None else await cli.nothing_here(memory)
+
+    found, missing = cli.run(work)
     cli.list(
-        cli.run(lambda memory: memory.conversations(user_id=user_id, tenant=cli.tenant, limit=limit)),
+        found,
         {
             ">turns": lambda head: head.turns,
             ">tokens": lambda head: head.live_tokens,
@@ -108,7 +126,7 @@ def _list(cli: Invocation, user_id: str | None, limit: int) -> None:
             "~user": lambda head: visible(head.scope.user or "–"),
             "conversation": lambda head: visible(head.scope.conversation or ""),
         },
-        missing="There are no conversations here yet: `pagefile record` writes a turn.",
+        missing=missing,
     )
 
 
@@ -146,6 +164,7 @@ def _show_checkpoints(checkpoints: Sequence[Checkpoint], *, full: bool) -> None:
 def recall(
     cli: Invocation,
     query: Query,
+    user: User = None,
     *,
     conversation: Annotated[str | None, in_conversation(help="Search one conversation.")] = None,
     user_id: Annotated[str | None, of_user(help="Search all conversations of a user.")] = None,
@@ -159,6 +178,9 @@ def recall(
         pagefile recall "which port does the database use" --user ada
         pagefile recall refund -c support-42 --scores
     """
+    if user is not None and user_id is not None:
+        raise BadParameter("name one user: `pagefile recall QUERY USER`, or --user USER")
+    user_id = user or user_id
     check_search(query, conversation, user_id, "--user ID or --conversation ID")
 
     async def work(memory: Memory) -> list[Hit]:

@@ -10,7 +10,7 @@ from typer import Argument, BadParameter, Option
 from pagefile.cli.commands import Group
 from pagefile.cli.invocation import Invocation, command, group
 from pagefile.cli.measures import LEAST_CHARS, telling_chars
-from pagefile.cli.options import at_time, of_user
+from pagefile.cli.options import User, at_time, of_user
 from pagefile.cli.output import clipped, visible
 from pagefile.engine import Memory
 from pagefile.errors import NotFoundError, SettingsError
@@ -37,7 +37,6 @@ app = group(
     _ListsByDefault,
 )
 
-User = Annotated[str | None, Argument(metavar="USER", help="The user, or --user.")]
 NamedUser = Annotated[str | None, of_user(help="The user.")]
 
 
@@ -102,7 +101,8 @@ def list_facts(
             ">sure": lambda fact: f"{fact.confidence:.2f}",
             "fact": lambda fact: visible(fact.text),
         },
-        missing=f"Nothing is known about {user_id!r}: `pagefile remember` writes a fact.",
+        missing=f"Nothing is known about {user_id!r}: `pagefile remember` writes a fact, and with the setting "
+        'facts.extract = "rules" they are taken from what users say.',
     )
 
 

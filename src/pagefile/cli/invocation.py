@@ -21,6 +21,7 @@ from pagefile.cli.output import Cell, say, show_records, visible, warn
 from pagefile.engine import Conversation, Memory
 from pagefile.engine.ownership import looked_up
 from pagefile.errors import NotFoundError
+from pagefile.ports.audit import After
 from pagefile.records import DEFAULT_TENANT, Listing, Scope
 from pagefile.settings import Settings
 from pagefile.settings.sources import DEFAULT, Loaded, load
@@ -32,6 +33,11 @@ P = ParamSpec("P")
 TIMEOUT_S = 30.0
 #: Conversations read at a time.
 _SLICE = 200
+#: How many other tenants a hint names, and conversations of each that are looked at.
+_TENANTS_NAMED = 3
+_TENANT_SLICE = 20
+#: Behind every name.
+_LAST_NAME = "\U0010ffff"
 
 
 # -- databases -----------------------------------------------------------------------------------------------------------
@@ -129,6 +135,16 @@ class Invocation:
                 break
         return found[:2]
 
+    async def nothing_here(self, memory: Memory) -> str:
+        """That nothing is recorded here yet, and which tenants have something."""
+        here, others = self.scope.tenant, await _other_tenants(memory, self.scope.tenant)
+        if not others and here == DEFAULT_TENANT:
+            return "Nothing is recorded here yet: `pagefile record` writes a turn."
+        said = f"Nothing is recorded in tenant {visible(here)!r} yet."
+        if others:
+            said += f" There is something in {' and '.join(map(repr, map(visible, others)))}: add --tenant {visible(others[0])}."
+        return said
+
     def answer(
         self, value: object, shown: str | Callable[[], object], *, found: object = True, missing: str = ""
     ) -> None:
@@ -161,6 +177,17 @@ class Invocation:
                 say(f"\n{hint}")
 
         self.answer(found if value is None else value, shown, found=found, missing=missing)
+
+
+async def _other_tenants(memory: Memory, here: str) -> list[str]:
+    """Some other tenants that have conversations, by name."""
+    audit, others, after = memory.engine.store.audit, list[str](), After(limit=_TENANT_SLICE)
+    while audit is not None and len(others) < _TENANTS_NAMED and (found := await audit.conversations(after)):
+        first = found[0].scope.tenant
+        if first != here and any(one.there for one in found if one.scope.tenant == first):
+            others.append(first)
+        after = After(first, _LAST_NAME, limit=_TENANT_SLICE)
+    return others
 
 
 def group(about: str, kind: type[TyperGroup] = Group) -> typer.Typer:

@@ -170,32 +170,51 @@ def rotate(
 
 @command(app, "revoke", tenant=False)
 def revoke(
-    cli: Invocation, key_id: Annotated[str, Argument(metavar="ID", help="As `keys list` shows it.")]
+    cli: Invocation,
+    name: Annotated[str, Argument(metavar="NAME", help="Its name or its id, as `keys list` shows them.")],
 ) -> None:
     """Revoke a key, effective at once. It stays on record.
 
     Examples:
+        pagefile keys revoke laptop
         pagefile keys revoke K7QZ2MXA
     """
+    now = datetime.now(UTC)
 
-    key = cli.run(lambda memory: memory.engine.store.keys.revoke(key_id, datetime.now(UTC)))
+    async def work(memory: Memory) -> ApiKey:
+        store = memory.engine.store.keys
+        found = _keys_called(await store.list(), name, now)
+        if len(found) > 1:
+            raise SettingsError(f"Several keys are called {name!r}: give the id of one ({_ids(found)}).")
+        return await store.revoke(found[0].id, now)
+
+    key = cli.run(work)
     cli.answer(_key_json(key), f"Revoked {key.id} ({clipped(key.name)}): it is no longer accepted.")
 
 
 def _find_key(known: Sequence[ApiKey], name: str, now: datetime) -> ApiKey:
     """The key with an id, or the newest usable one with a name."""
+    found = _keys_called(known, name, now)
+    if len({key.scope for key in found}) > 1:
+        raise SettingsError(
+            f"Several keys are called {name!r} and give different access: give the id of one ({_ids(found)})."
+        )
+    return found[-1]
+
+
+def _keys_called(known: Sequence[ApiKey], name: str, now: datetime) -> list[ApiKey]:
+    """The key with an id, or the usable ones with a name, oldest first."""
     of_id = [key for key in known if key.id == name]
     found = of_id or [key for key in known if key.name == name and key.usable_at(now)]
     if not found:
         raise NotFoundError(
             f"There is no valid key with the name or id {name!r}: `pagefile keys list` shows the existing ones."
         )
-    if len({key.scope for key in found}) > 1:
-        ids = ", ".join(key.id for key in found)
-        raise SettingsError(
-            f"Several keys are called {name!r} and give different access: give the id of one ({ids})."
-        )
-    return found[-1]
+    return found
+
+
+def _ids(keys: Sequence[ApiKey]) -> str:
+    return ", ".join(key.id for key in keys)
 
 
 def _end(now: datetime, days: float | None) -> datetime | None:

@@ -27,6 +27,7 @@ Yes = Annotated[bool, Option("--yes", "-y", help="Do not ask.")]
 at_time = partial(Option, parser=when, metavar="2026-01-31T09:30")
 in_conversation = partial(Option, "--conversation", "-c")
 of_user = partial(Option, "--user", "--user-id")
+User = Annotated[str | None, Argument(metavar="USER", help="The user, or --user.")]
 UserId = Annotated[str | None, of_user(help="The user it belongs to.")]
 Named = Annotated[str, Argument(help="The conversation.")]
 Query = Annotated[str, Argument(help="The text to search for.")]

@@ -1,7 +1,9 @@
 """Output for people: tables and texts on stdout, everything else on stderr."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
+from importlib import import_module
 from typing import TypeAlias, TypeVar
 
 from rich import box
@@ -47,7 +49,10 @@ def _print(console: Console, text: str | Text) -> None:
 
 
 class WordWrap:
-    """Writes a text piece by piece, as a model says it, and breaks lines between words; Chinese characters, which take two cells, anywhere."""
+    """Writes a text piece by piece, as a model says it, and breaks lines between words; Chinese characters, which take two cells, anywhere.
+
+    What nobody reads any more (`pagefile chat | head`) is dropped: the answer is finished and recorded, and the next line printed ends the command.
+    """
 
     def __init__(self, console: Console) -> None:
         self._file = console.file
@@ -56,22 +61,24 @@ class WordWrap:
         self._word = ""
 
     def feed(self, text: str) -> None:
-        for character in visible(text, lines=True):
-            if character.isspace() or cell_len(character) > 1:
+        with suppress(BrokenPipeError):
+            for character in visible(text, lines=True):
+                if character.isspace() or cell_len(character) > 1:
+                    self._flush()
+                    self._put(character)
+                else:
+                    self._word += character
+            if self._width is None:
                 self._flush()
-                self._put(character)
-            else:
-                self._word += character
-        if self._width is None:
-            self._flush()
-        self._file.flush()
+            self._file.flush()
 
     def end(self) -> None:
         """Write what is left, and end the line if something is on it."""
-        self._flush()
-        if self._column:
-            self._put("\n")
-        self._file.flush()
+        with suppress(BrokenPipeError):
+            self._flush()
+            if self._column:
+                self._put("\n")
+            self._file.flush()
 
     def _flush(self) -> None:
         word, self._word = self._word, ""
@@ -150,8 +157,10 @@ def _cell(value: Cell) -> str:
 
 
 def show_counts(counts: Mapping[str, int], title: str) -> None:
+    """What was erased, in words; the tables' own names are in the JSON."""
     say(f"{title}\n")
-    rows = [(count, name) for name, count in counts.items()]
+    words = import_module("pagefile.inspector.page_request").words()
+    rows = [(count, words[f"erased.{name}"][0]) for name, count in counts.items() if count]
     show_table((">rows", "of"), rows, total=(sum(counts.values()), "in all"))
 
 

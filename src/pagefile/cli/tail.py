@@ -16,7 +16,7 @@ from pagefile.cli.invocation import Invocation, command
 from pagefile.cli.maintenance import quiet
 from pagefile.cli.measures import SHOWN_CHARS, number, plural
 from pagefile.cli.options import of_user
-from pagefile.cli.output import clipped, out
+from pagefile.cli.output import clipped, err, out
 from pagefile.engine import Conversation, Memory
 from pagefile.records import Scope, Turn, WindowRecord
 
@@ -49,6 +49,12 @@ def tail(
         chat = await cli.chat(memory, conversation, user_id) if conversation is not None else None
         follower = _Follower(memory, Scope(cli.scope.tenant, user_id) if chat is None else chat.scope, chat)
         last = await follower.begin()
+        if not last:
+            chosen = conversation is not None or user_id is not None
+            said = "Nothing is recorded of that yet." if chosen else await cli.nothing_here(memory)
+            err().print(
+                said if once else f"{said} Waiting for what comes next; Ctrl-C ends it.", soft_wrap=True
+            )
         for event in last[-limit:] if limit else ():
             _print(event, as_json=cli.as_json)
         while not once:

@@ -72,8 +72,14 @@ def export(
     scope = {"user_id": user_id, "conversation_id": conversation, "tenant": cli.tenant}
     mark = damage_mark()
     with moving(f"Exporting to {file.name}"):
-        counts = cli.run(lambda memory: memory.export(file, **scope))
-    missing = f"There was nothing to export in tenant {cli.tenant!r}: the file has no records. --tenant names another."
+
+        async def work(memory: Memory) -> tuple[Mapping[str, int], str]:
+            counts = await memory.export(file, **scope)
+            chosen = user_id is not None or conversation is not None
+            return counts, "" if counts or chosen else f" {await cli.nothing_here(memory)}"
+
+        counts, missing = cli.run(work)
+    missing = f"There was nothing to export, and the file has no records.{missing}"
     cli.answer(counts, _counted("Exported", counts), found=counts, missing=missing)
     if damage := damage_since(mark):
         # The rest is in the file: a backup with a gap is better than none.

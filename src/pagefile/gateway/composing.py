@@ -20,11 +20,16 @@ class Added:
     memory: str = ""
     #: The same where the provider holds the history, and gets nothing else of ours.
     alone: str = ""
+    #: Whether any of it is memory: the day alone is not.
+    remembers: bool = False
 
     @classmethod
     def of(cls, window: Window) -> "Added":
-        parts = window.parts
-        return cls(replace(parts, instructions="").system, parts.beside, parts.dated_memory.text)
+        parts = replace(window.parts, instructions="")
+        undated = replace(parts, today="")
+        return cls(
+            parts.system, parts.beside, parts.dated_memory.text, bool(undated.system or undated.beside)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +44,8 @@ class Composition:
     #: Whether earlier turns come from the log, because the client has none.
     from_log: bool = False
 
-    def composed(self) -> Json:
-        """The request's body."""
+    def composed(self) -> tuple[Json, bool]:
+        """The request's body, and whether memory took part: something was added, left out or replaced by a placeholder."""
         adapter, body = self.adapter, self.body
         *earlier, current = self.talk.exchanges
         groups = self._earlier(earlier)
@@ -56,7 +61,9 @@ class Composition:
         body = adapter.with_system(body, self.added.system) if self.added.system else body
         if self.redeemable and self.window.parts.guide:
             body = adapter.with_tools(body, self.window.language)
-        return body
+        as_sent = [message for exchange in earlier for message in exchange.messages]
+        remembers = self.added.remembers or groups != as_sent or list(running) != list(current.rest)
+        return body, remembers
 
     def _earlier(self, earlier: Sequence[Exchange]) -> list[Json]:
         """Earlier exchanges, from the first that the window shows. One that is in no log passes as the client wrote it."""

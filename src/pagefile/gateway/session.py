@@ -108,9 +108,9 @@ class Call:
             return self.raw
         talk = await self._unfolded(Talk(talk.preamble, list(self._placed.exchanges)))
         window = await self._window()
-        body = self._composed(talk, window)
+        body, remembers = self._composed(talk, window)
         self.window, self.window_s = window, perf_counter() - began
-        self.status = "memory"
+        self.status = "memory" if remembers else "recorded"
         self.sent, out = body, dumped(body)
         self.saved_tokens = self._saved(window, len(out))
         return out
@@ -153,7 +153,7 @@ class Call:
             return {"window_tokens": given or max(self.gateway.memory.settings.window_tokens, room)}
         return {"window_for": model, **({"window_tokens": given} if given else {})}
 
-    def _composed(self, talk: Talk, window: Window) -> Json:
+    def _composed(self, talk: Talk, window: Window) -> tuple[Json, bool]:
         place, adapter, body = self._placed, self.adapter, self.body
         named = {adapter.tool_name(tool) for tool in adapter.tools(body)}
         redeemable = (
@@ -161,7 +161,8 @@ class Call:
         )
         added = self._added(window, place)
         if adapter.is_stateful(body):
-            return self._beside(talk, added)
+            body = self._beside(talk, added)
+            return body, added.remembers and body is not self.body
         composition = Composition(
             adapter,
             body,
@@ -214,7 +215,7 @@ class Call:
 
     def is_refused(self, status: int) -> bool:
         """Whether the provider may have refused the rewritten request: then the original is sent."""
-        return self.status == "memory" and status in _REFUSING
+        return self.window is not None and status in _REFUSING
 
     def bypassed(self) -> bytes:
         """The request as it came. Memory failed, was slow, or was refused; the answer is still recorded, if its turn exists."""

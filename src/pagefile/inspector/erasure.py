@@ -85,7 +85,7 @@ def _confirm(data: Erasing, scope: Scope, what: str, reader: Reader) -> Content:
 def show_receipt(receipt: ErasureReceipt, reader: Reader) -> ui.View:
     say, scope = reader.say, receipt.scope
     columns = {"receipt.table": "row", "receipt.rows": "num"}
-    rows = [(el("code", name), count) for name, count in receipt.counts.items()]
+    rows = [(reader.known(f"erased.{name}", name), count) for name, count in receipt.counts.items() if count]
     total, marks = (say("receipt.total"), receipt.total), [*[None] * len(rows), "total"]
     counts = ui.table(reader, say("receipt.title"), columns, [*rows, total], row_classes=marks)
     name = el("code", scope.conversation or scope.user or scope.tenant)
