@@ -4,12 +4,12 @@ An event loop runs in a separate thread; every call is sent there and waits. Nam
 are those of `Memory` and `Conversation`, which a test enforces.
 """
 
+import concurrent.futures.thread  # noqa: F401  # pyright: ignore[reportUnusedImport] - what it does at the end of a program is registered before ours
 import os
 import threading
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack, closing, contextmanager
 from functools import cache, partial, wraps
-from importlib import import_module
 from types import TracebackType
 from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, TypeVar, cast
 
@@ -192,9 +192,8 @@ def _close_at_the_end() -> None:
         for face in list(_left_open):
             face.closing()
 
-    # Exit handlers come too late: by then the executors of `concurrent.futures`, which closing needs, refuse work. They are told by
-    # this list, from its end; so they have to be in it first.
-    import_module("concurrent.futures.thread")
+    # Exit handlers come too late: by then the executors of `concurrent.futures`, which closing needs, refuse work. They are told
+    # to by this list, which is called from its end.
     threading._register_atexit(close)  # noqa: SLF001  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - nothing public is as early
     if hasattr(os, "register_at_fork"):
         # A child has none of the threads that it would wait for.

@@ -83,6 +83,8 @@ def test_a_reader_may_leave_early():
     process = subprocess.Popen(
         [*COMMAND, "chat", *asked], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
+    assert process.stdout is not None
+    assert process.stderr is not None
     process.stdout.close()
     with process.stderr:
         assert "" == process.stderr.read()

@@ -46,6 +46,7 @@ HIDDEN_IMPORTS: dict[str, str] = {
     "stores/registry.py::server_schema": "the extra postgres, which nobody needs who has a file",
     "cli/__init__.py::main": "most of a short command's time, and Ctrl-C is one line there too",
     "cli/chat.py::_lines": "readline, which not every Python has, and only a terminal needs",
+    "cli/output.py::show_counts": "the words of the inspector, which only an erasure needs",
     "cli/tail.py::_print": "the schemas, which only `--json` needs",
     "settings/sources.py::_yaml": "it takes as long as the rest of a short command, and most have no YAML",
     "cli/app.py::_imported": "a command's module is imported once it is asked for",

@@ -43,6 +43,11 @@ def is_inspector(path: str) -> bool:
     return path in {HOME, twin(HOME), BASE} or path.startswith(f"{BASE}/")
 
 
+def is_page(path: str) -> bool:
+    """Whether it is an address of a page, or of the API reference."""
+    return is_inspector(path) or path.startswith(f"{DOCS}/")
+
+
 def name(path: str) -> str:
     """The last part of a path, by which the texts name the page."""
     return path.rpartition("/")[2]

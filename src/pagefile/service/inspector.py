@@ -138,7 +138,6 @@ async def home(request: Request, named: NamedOf) -> Response:
 
 
 @routes.get(urls.BASE)
-@routes.get(f"{urls.BASE}/")
 async def base(request: Request, named: NamedOf) -> Response:
     return gone_to(urls.HOME)
 
@@ -356,10 +355,3 @@ async def asset(request: Request, named: NamedOf) -> Response:
 
 for _path in _TYPES:
     routes.add_api_route(_path, asset, methods=["GET"])
-
-
-@routes.get(f"{urls.BASE}/{{page:path}}/")
-async def with_a_slash(request: Request, named: NamedOf) -> Response:
-    """Pages have no slash at the end, but people type one."""
-    query = f"?{request.url.query}" if request.url.query else ""
-    return gone_to(request.url.path.rstrip("/") + query)

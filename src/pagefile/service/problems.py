@@ -15,7 +15,8 @@ from starlette.types import Receive, Scope, Send
 
 from pagefile import errors
 from pagefile.errors import PagefileError
-from pagefile.service.inspector_auth import problem_page, wants_page
+from pagefile.inspector import urls
+from pagefile.service.inspector_auth import gone_to, problem_page, wants_page
 from pagefile.wire.responses import MEDIA_TYPE, FieldError, Problem, kinds_of_error
 
 logger = logging.getLogger("pagefile.service")
@@ -199,6 +200,10 @@ async def http_error(request: Request, error: HTTPException) -> Response:
         return refused(error.__cause__)
     if error.status_code == HTTPStatus.BAD_REQUEST and error.__cause__ is not None:
         return answered(_unreadable(error.__cause__))
+    path = request.url.path
+    if error.status_code == HTTPStatus.NOT_FOUND and path.endswith("/") and urls.is_page(path):
+        # Pages have no slash at the end, but people type one.
+        return gone_to(path.rstrip("/") + (f"?{request.url.query}" if request.url.query else ""))
     code = _CODE_OF_STATUS.get(error.status_code)
     if code is None:
         return answered(to_problem(Kind("http", error.status_code, OTHER["http"][1])), error.headers)

@@ -17,7 +17,7 @@ from pagefile.inspector.reference import operations, schema_name
 from pagefile.inspector.ui import View
 from pagefile.service.auth import is_public, principal_of
 from pagefile.service.idempotency import HEADER
-from pagefile.service.inspector_auth import gone_to, shown
+from pagefile.service.inspector_auth import shown
 from pagefile.service.problems import kinds
 from pagefile.wire.chat import REFERENCE, event_schemas
 from pagefile.wire.responses import Problem
@@ -133,13 +133,6 @@ async def group(request: Request, name: str) -> Response:
     if found is None:
         raise NotFoundError(f"There is no part {name[:80]!r} of the reference: see {urls.DOCS}.")
     return _page(request, reference.show_group, document, found)
-
-
-@routes.get(f"{urls.DOCS}/")
-@routes.get(f"{urls.DOCS}/{{name}}/")
-async def with_a_slash(request: Request) -> Response:
-    """Pages have no slash at the end, but people type one."""
-    return gone_to(request.url.path.rstrip("/"))
 
 
 @routes.get("/problems/{code}")
