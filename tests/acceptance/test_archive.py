@@ -723,3 +723,22 @@ async def test_a_purged_page_brings_no_passage_and_fails_nothing(memory, caplog)
     window = await asking.context(turn=turn)
     assert window.receipt.degraded == ()
     assert "tier failed" not in caplog.text
+
+
+@pytest.mark.parametrize(("window_tokens", "again"), [(16_000, False), (700, True)])
+async def test_a_result_that_is_whole_in_its_turn_does_not_come_again_as_passages(
+    memory, window_tokens, again
+):
+    """A short result stays in its turn; only in a window that its turn may have to leave do the passages that answer come beside it."""
+    chat = memory.conversation("c", user_id="ada")
+    result = "\n".join(
+        f"{hour:02}:00 billing " + (f"ERROR E{hour} payment declined" if hour % 7 == 5 else "INFO served")
+        for hour in range(48)
+    )
+    turn = await chat.begin("Read the log of billing.")
+    turn = await chat.step(turn, tool="read_log", input={"service": "billing"}, result=result)
+    await chat.complete(turn, "Read it.")
+    await memory.settle()
+    window = await chat.context("Which payment declined errors were in the log?", window_tokens=window_tokens)
+    assert result in tool_texts(window)
+    assert again == any(one.block == "loaded" for one in window.receipt.kept)

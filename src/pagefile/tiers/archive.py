@@ -3,7 +3,7 @@
 import hashlib
 import json
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -429,7 +429,16 @@ def _in_place(request: base.WindowRequest) -> set[str]:
     turns = {turn.id: turn for turn in view.turns}
     back = [turns[turn].steps[number].page for turn, number in request.pages]
     running = () if view.open_turn is None else (step.page for step in view.open_turn.steps)
-    return {page for page in (*back, *running) if page is not None}
+    return {page for page in (*back, *running, *_staying(request)) if page is not None}
+
+
+def _staying(request: base.WindowRequest) -> Iterator[str | None]:
+    """The pages of results that are whole in their turns, where all turns fit beside as much as memory takes at most."""
+    turns, room = request.view.turns, request.window_tokens - request.instructions_tokens
+    if sum(turn.tokens for turn in turns) <= room // 2:
+        gone = request.leaving.remains
+        for turn in turns:
+            yield from (s.page for n, s in enumerate(turn.steps) if s.whole and (turn.id, n) not in gone)
 
 
 def _draft(
