@@ -350,6 +350,9 @@ def answers(
     cache: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Keep vectors in this folder for the next run.")
     ] = None,
+    at_once: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Requests at once, for a server that shares its work.")
+    ] = 1,
     judge: Annotated[
         bool,
         typer.Option("--judge", help="Judge the kept answers by the model itself, instead of asking more."),
@@ -369,6 +372,7 @@ def answers(
             most=most,
             cache=cache,
             tell=warn,
+            at_once=at_once,
         )
     report = answers_bench.report(
         [one for one in answers_bench.read() if one.model == name],

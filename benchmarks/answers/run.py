@@ -6,7 +6,7 @@ import tempfile
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
@@ -51,6 +51,8 @@ class Answer:
     prompt_tokens: int
     seconds: float
     model: str
+    #: Whether the prompt said a right answer in its words: if not, no model could have copied it. None before this was kept.
+    held: bool | None = None
 
 
 class Model:
@@ -87,6 +89,8 @@ class Asking:
     most: int
     path: Path
     tell: Callable[[str], None]
+    #: Requests at once. With more than one, an answer's seconds hold its wait for the others.
+    at_once: int = 1
 
 
 def measure(
@@ -99,6 +103,7 @@ def measure(
     most: int,
     cache: Path | None,
     tell: Callable[[str], None],
+    at_once: int = 1,
     path: Path = ANSWERS,
 ) -> None:
     """Ask what is left to be asked, and keep the answers."""
@@ -114,7 +119,9 @@ def measure(
         closing(Model(url, name)) as model,
     ):
         bench = Bench(vectors, tell)
-        asking = Asking(data, model, bench, Path(folder), sets or SETS, arms or ARMS, most, path, tell)
+        asking = Asking(
+            data, model, bench, Path(folder), sets or SETS, arms or ARMS, most, path, tell, at_once
+        )
         anyio.run(run, asking)
 
 
@@ -124,7 +131,10 @@ async def run(asking: Asking) -> list[Answer]:
     The sets take turns, and all arms answer a question before the next one is asked: wherever a run stops, it can be compared.
     """
     known = [one for one in read(asking.path) if one.model == asking.model.name]
-    going = _Going(asking, known, {(one.question, one.arm) for one in known}, asking.most)
+    turn = anyio.Semaphore(max(1, asking.at_once // len(asking.arms)))
+    requests = anyio.CapacityLimiter(asking.at_once)
+    done = {(one.question, one.arm) for one in known}
+    going = _Going(asking, known, done, asking.most, turn, requests)
     async with anyio.create_task_group() as tasks:
         for name in asking.sets:
             tasks.start_soon(going.ask_set, name)
@@ -140,7 +150,8 @@ class _Going:
     done: set[tuple[str, str]]
     left: int
     #: Whose question it is. It is fair, so that sets take turns.
-    turn: anyio.Lock = field(default_factory=anyio.Lock)
+    turn: anyio.Semaphore
+    requests: anyio.CapacityLimiter
 
     async def ask_set(self, name: str) -> None:
         # Each set has its own times.
@@ -157,11 +168,15 @@ class _Going:
         for arm in arms:
             await arm.take(interview.corpus)
         for question in interview.questions:
-            async with self.turn:
+            async with self.turn, anyio.create_task_group() as tasks:
                 for arm in arms:
                     if self.left > 0 and (question.asked.id, arm.name) not in self.done:
                         self.left -= 1
-                        self._keep(await _graded(self.asking.model, question, arm))
+                        tasks.start_soon(self._ask, question, arm, await arm.prompt(question))
+
+    async def _ask(self, question: Question, arm: Arm, messages: Sequence[Message]) -> None:
+        async with self.requests:
+            self._keep(await _graded(self.asking.model, question, arm, messages))
 
     def _keep(self, one: Answer) -> None:
         self.known.append(one)
@@ -186,8 +201,7 @@ async def _arm(asking: Asking, name: str, of: str) -> AsyncGenerator[Arm]:
             yield Pagefile(asking.bench, memory)
 
 
-async def _graded(model: Model, question: Question, arm: Arm) -> Answer:
-    messages = await arm.prompt(question)
+async def _graded(model: Model, question: Question, arm: Arm, messages: Sequence[Message]) -> Answer:
     began = time.monotonic()
     said, tokens = await anyio.to_thread.run_sync(model.answer, messages, _ANSWER_TOKENS)
     asked = question.asked
@@ -203,7 +217,14 @@ async def _graded(model: Model, question: Question, arm: Arm) -> Answer:
         tokens,
         round(time.monotonic() - began, 1),
         model.name,
+        holds(messages, question),
     )
+
+
+def holds(messages: Sequence[Message], question: Question) -> bool:
+    """Whether a prompt says a right answer in its words, apart from the question itself."""
+    said = "\n".join(str(message.get("content") or "") for message in messages)
+    return matches(said.replace(question.asked.text, ""), question.answers)
 
 
 def read(path: Path = ANSWERS) -> list[Answer]:
@@ -245,7 +266,7 @@ def report(
             if mine:
                 tokens, seconds = fmean(one.prompt_tokens for one in mine), fmean(one.seconds for one in mine)
                 more = sum(not one.right and (one.question, one.arm) in judged for one in mine)
-                note = f"of {len(mine)}, {sum(one.exact for one in mine)} to the word, {more} more by the judge, F1 {fmean(one.f1 for one in mine):.3f}, {tokens:.0f} tokens of a prompt, {seconds:.0f} s"
+                note = f"of {len(mine)}, {sum(one.exact for one in mine)} to the word, {more} more by the judge, F1 {fmean(one.f1 for one in mine):.3f}, {tokens:.0f} tokens of a prompt, {seconds:.0f} s{_held(mine)}"
                 rows.append(
                     Row(
                         f"{name}, {arm}",
@@ -259,6 +280,17 @@ def report(
         note = f"of {count} by hand ({right} right); with the judge {both}"
         rows.append(Row("decided by words as a person does", words, "", note=note))
     return Report(rows, machine_facts(open_counter().name), quick=False, seconds=0.0)
+
+
+def _held(mine: Sequence[Answer]) -> str:
+    """What the model made of what it was shown: a memory that shows nothing is another fault than a model that does not read."""
+    known = [one for one in mine if one.held is not None]
+    shown = [one for one in known if one.held]
+    return (
+        f"; {len(shown)} of {len(known)} prompts say it, {sum(one.right for one in shown)} of them answered"
+        if known
+        else ""
+    )
 
 
 def _ahead(answers: Sequence[Answer], name: str, arm: str) -> str:

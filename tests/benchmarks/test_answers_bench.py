@@ -2,6 +2,8 @@
 
 import gzip
 import json
+from dataclasses import replace
+from threading import Barrier
 
 import pytest
 
@@ -119,12 +121,43 @@ def test_a_run_goes_on_where_the_last_one_ended(data, tmp_path):
                 cache=None, tell=told.append, path=path,
             )  # fmt: skip
     known = answers.read(path)
+    assert [False, True] * 2 == [one.held for one in known]
     assert ["last turns", "Pagefile"] * 2 == [one.arm for one in known]
     assert known[0].question == known[1].question
     assert 4 == len(known) == len({(one.question, one.arm) for one in known})
     assert {"Pagefile"} == {one.arm for one in known if one.right}
     told_rows = [(row.name, row.value) for row in answers.report(known).rows]
     assert [("LoCoMo, last turns", 0), ("LoCoMo, Pagefile", 2)] == told_rows
+
+
+@pytest.mark.slow
+def test_several_requests_at_once_give_the_same_answers(data, tmp_path):
+    """A server that answers none before two are there gets two; each question is asked once per arm."""
+    path, both = tmp_path / "answers.jsonl", Barrier(2, timeout=30)
+
+    def model(body):
+        both.wait()
+        return Said(json.dumps(body["messages"]))
+
+    with Upstream(model) as upstream:
+        answers.measure(
+            data, f"{upstream.url}/v1", "stub", sets=("LoCoMo",), arms=("last turns", "Pagefile"), most=9,
+            cache=None, tell=print, at_once=2, path=path,
+        )  # fmt: skip
+    known = answers.read(path)
+    assert 4 == len(known) == len({(one.question, one.arm) for one in known})
+    assert known[0].question == known[1].question
+    assert {"Pagefile"} == {one.arm for one in known if one.right}
+
+
+def test_a_prompt_holds_an_answer_that_is_not_only_in_the_question(data):
+    [one] = interviews("LoCoMo", data)
+    question = next(asked for asked in one.questions if asked.answers == ("Lisbon",))
+    said = {"role": "user", "content": f"Ana: I moved to Lisbon.\n\n{question.asked.text}"}
+    assert answers.holds([said], question)
+    assert not answers.holds([{"role": "user", "content": question.asked.text}], question)
+    asked = replace(question, asked=replace(question.asked, text="Lisbon or Oslo?"))
+    assert not answers.holds([{"role": "user", "content": "Lisbon or Oslo?"}], asked)
 
 
 def kept(question, arm, answer, right):
