@@ -11,6 +11,7 @@ from pagefile.records import MAX_INT, Checkpoint, ConversationInfo, Entry, Scope
 
 __all__ = [
     "ENDED",
+    "FEW_TURNS",
     "NO_LABELS",
     "Abort",
     "AddStep",
@@ -391,6 +392,10 @@ class LogReader(ABC):
 
         Copies in forks have the same id: the conversation that came first is named.
         """
+
+
+#: So many turns are read in no time: a store need not leave the thread that asks.
+FEW_TURNS = 50
 
 
 @dataclass(frozen=True, slots=True)

@@ -432,12 +432,15 @@ class Episodes(base.OwnTier):
         async with index.lock:
             # A new process reads stored terms; later, new turns have none yet.
             cold = not index.known
+            # Usually there is a turn, or none.
+            limit = _BATCH if cold else ports.FEW_TURNS
             while True:
-                request = ports.SinceRequest(home, dict(index.known), _BATCH)
+                request = ports.SinceRequest(home, dict(index.known), limit)
                 rows = await self._kept_rows(request) if cold else await self._new_rows(request)
                 await base.off_loop(partial(index.add, rows), len(rows), THREAD_FROM)
-                if len(rows) < _BATCH:
+                if len(rows) < limit:
                     break
+                limit = _BATCH
         self._indexes.trim()
         return index
 

@@ -32,7 +32,8 @@ class SqlFacts(SqlPort, FactStore):
 
     async def changed(self, scope: Scope) -> tuple[int, int]:
         rules.user_of(scope)
-        return await self._player.read(lambda: _changed(scope))
+        # By every window.
+        return await self._player.read(lambda: _changed(scope), often=("changed", scope))
 
     async def revise(
         self,

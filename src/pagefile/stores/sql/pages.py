@@ -213,7 +213,9 @@ def _due(request: ports.PurgeRequest) -> Play[list[tuple[str, Page]]]:
 
 class SqlPageIndex(SqlPort, ports.PageIndex):
     async def uuids(self, scope: Scope) -> list[str]:
-        return await self._each(f"uuids_of_{part_of(scope)}", keys(scope), lambda one: one[0])
+        # By every window.
+        often = "uuids", scope
+        return await self._each(f"uuids_of_{part_of(scope)}", keys(scope), lambda one: one[0], often=often)
 
     async def read(self, scope: Scope, uuids: Sequence[str]) -> list[ports.PageTerms]:
         found = await self._rows("passages_read", {**keys(scope), "uuids": list(uuids)})

@@ -134,8 +134,10 @@ class SqlPort:
     async def _first(self, statement: str, values: Mapping[str, Any], make: Callable[[Row], T]) -> T | None:
         return await self._player.read(lambda: first(statement, values, make))
 
-    async def _each(self, statement: str, values: Mapping[str, Any], make: Callable[[Row], T]) -> list[T]:
-        return await self._player.read(lambda: each(statement, values, make))
+    async def _each(
+        self, statement: str, values: Mapping[str, Any], make: Callable[[Row], T], *, often: Hashable = None
+    ) -> list[T]:
+        return await self._player.read(lambda: each(statement, values, make), often=often)
 
     async def _change(self, statement: str, values: Mapping[str, Any]) -> int:
         return await self._player.write(lambda: count(statement, values))

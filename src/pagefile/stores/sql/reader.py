@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from pagefile.ports import (
+    FEW_TURNS,
     ConversationQuery,
     EntryQuery,
     LogReader,
@@ -64,7 +65,11 @@ class SqlReader(SqlPort, LogReader, TurnSource):
 
     async def since(self, request: SinceRequest) -> list[Turn]:
         statements = "turns_after", "turns_after_each"
-        return await self._player.read(lambda: since(request, statements, spoken_of, self.together))
+        # By every window, which rarely finds more than a turn.
+        often = ("since", request.scope) if request.limit <= FEW_TURNS else None
+        return await self._player.read(
+            lambda: since(request, statements, spoken_of, self.together), often=often
+        )
 
 
 def owner_of(scope: Scope) -> Play[Scope | None]:
