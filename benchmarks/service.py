@@ -104,7 +104,8 @@ def _databases(folder: Path) -> Generator[dict[str, Callable[[str], str]]]:
         return
     from tests.servers.postgres import PostgresServer  # noqa: PLC0415 - the servers are not everybody's
 
-    with PostgresServer() as server:
+    # As durable as a server is that nobody touched: those of tests do not wait for the disk.
+    with PostgresServer(settings={}) as server:
         yield {**found, "PostgreSQL": server.url}
 
 
@@ -266,15 +267,14 @@ class _Measure:
 
     async def _windows(self, clients: int, memory: Memory) -> list[Row]:
         windows, inside, cold = _Taken(), _Taken(), _Taken()
-        await self._first_windows(clients, cold)
+        await self._first_windows(clients, cold, memory)
         for _ in range(self.effort.rounds):
             both = [("/v1/turns", _turn, _Taken()), ("/v1/context", _question, windows)]
             await self._paced(self.ours, clients, self.rate, both)
             for number in range(max(4, round(self.rate * self.effort.seconds / 4))):
                 who = number % clients
-                chat = memory.conversation(f"read-{who}", user_id=f"user-{who}")
                 began = time.perf_counter()
-                await chat.context(QUESTION)
+                await _window(memory, who)
                 inside.seconds.append(time.perf_counter() - began)
         name = f"{self.name}, {_who(clients)}: window"
         note = f"p50 {windows.p50_ms:.1f} ms; {inside.p50_ms:.1f} and {inside.p99_ms:.1f} ms for context() in-process"
@@ -292,13 +292,14 @@ class _Measure:
         )
         return [first, Row.judged(spread, SPREAD_LIMIT), Row.judged(beside, Limit("at most", 1.0))]
 
-    async def _first_windows(self, clients: int, taken: "_Taken") -> None:
-        """Ask once for each user who has not asked yet: a process reads a user's index for the first window."""
+    async def _first_windows(self, clients: int, taken: "_Taken", memory: Memory) -> None:
+        """Ask both once for each user who has not asked yet: a process reads a user's index for the first window."""
         connection = await _Connection.open(self.ours, "/v1/context")
         for number in range(self.warmed, clients):
             began = time.perf_counter()
             await connection.ask(next(_question(number, ())))
             taken.seconds.append(time.perf_counter() - began)
+            await _window(memory, number)
         self.warmed = max(self.warmed, clients)
         await connection.close()
 
@@ -358,6 +359,10 @@ class _Taken:
     def p99_ms(self) -> float:
         few = len(self.seconds) < 100
         return (max(self.seconds) if few else quantiles(self.seconds, n=100)[98]) * 1e3
+
+
+async def _window(memory: Memory, user: int) -> None:
+    await memory.conversation(f"read-{user}", user_id=f"user-{user}").context(QUESTION)
 
 
 _Said = Sequence[tuple[str, str]]
