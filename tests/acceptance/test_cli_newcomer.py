@@ -171,3 +171,10 @@ def test_facts_that_are_not_there_say_how_they_come_about():
     pagefile("record", "c", "--user", "I am allergic to peanuts.", "--user-id", "ada")
     said = pagefile("facts", "ada")
     assert (3, True) == (said.code, "facts.extract" in said.err)
+
+
+def test_an_audit_log_without_an_entry_says_of_which_tenant(tmp_path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PAGEFILE_POLICY__AUDIT", str(tmp_path / "audit"))
+    pagefile("record", "c", "--user", "hi")
+    said = pagefile("audit")
+    assert (3, True) == (said.code, "in tenant 'default': --tenant names another" in said.err)

@@ -40,6 +40,6 @@ def audit(
             "~conversation": lambda entry: visible(entry.conversation or "-"),
             "verb": lambda entry: entry.verb,
         },
-        missing="The audit log is empty.",
+        missing=f"The audit log has no such entry in tenant {visible(cli.scope.tenant)!r}: --tenant names another.",
         value=[asdict(entry) for entry in found],
     )

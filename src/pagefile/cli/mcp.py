@@ -129,7 +129,7 @@ def _header(given: str) -> tuple[str, str]:
 
 # -- the settings of clients -----------------------------------------------------------------------------------------------
 
-_Client = Annotated[ClientName, Argument(help="The client.")]
+_Client = Annotated[ClientName, Argument(metavar="CLIENT", help=f"One of {', '.join(CLIENTS)}.")]
 _Project = Annotated[
     Path | None,
     Option(
@@ -160,7 +160,7 @@ def install(cli: Invocation, client: _Client, *, project: _Project = None, yes: 
     change.make()
     make_home_folder(database)
     back = shlex.join(["pagefile", "mcp", "uninstall", client, *_in(project)])
-    say(f"\nDone. Start {known.title} again. `{back}` takes it back.")
+    say(f"\nDone. Start {known.title} again. `{back}` undoes this.")
 
 
 @command(app, "uninstall", tenant=False, json=False)

@@ -68,7 +68,7 @@ def wrap(
     elsewhere = () if project == Path() else ("--project", str(project.resolve()))
     back = shlex.join(["pagefile", "unwrap", agent, *elsewhere])
     say(
-        f"\nDone. Start `pagefile serve`, then {AGENTS[agent].title} in {project.resolve()}. `{back}` takes it back."
+        f"\nDone. Start `pagefile serve`, then {AGENTS[agent].title} in {project.resolve()}. `{back}` undoes this."
     )
     if agent == "codex":
         say("Codex asks once whether the project and its hooks are trusted (/hooks).")
