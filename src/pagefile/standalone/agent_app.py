@@ -76,7 +76,7 @@ class AgentApp:
         """
         with _told("QueryMemoryContext error: %s"):
             context = await self.read_history(request)
-            read = requests.Read.of(context.read_token)
+            read = requests.Token.of(context.read_token).read
             await self._waiting.put(context.conversation_id, context.query, read.through_seq)
             return context
 
@@ -100,12 +100,12 @@ class AgentApp:
         read = requests.Read.made_of(view)
         now = self._log.engine.clock.now()
         known = self._known(of)
-        known.answered(asked, read, due=due, at=now)
+        token = known.answered(asked, read, due=due, at=now)
         known.query_after = read if log_read else None
         self._log.engine.meter.observe("pagefile_token_ratio", ratio)
         self._log.engine.meter.observe("pagefile_window_tokens", tokens)
         told = shown.text, live.text, tokens, ratio, due, asked.text
-        return MemoryContext(of, mode, session, *told, read.token)
+        return MemoryContext(of, mode, session, *told, token.text)
 
     async def write_turn(self, request: sessions.MemoryWriteRequest | None) -> sessions.MemoryWriteResult:
         """写入对话轮次，更新会话状态: the row and the session, in one transaction.
@@ -182,11 +182,11 @@ class AgentApp:
         """
         with _told("Failed to create checkpoint: %s"):
             scope = self._log.scope(conversation_id)
-            read = requests.Read.of(read_token) if read_token else None
+            token = requests.Token.of(read_token) if read_token else None
             for pause in (*RETRY_S, None):
                 try:
                     with _told("CheckpointShortMemory error: %s"):
-                        await self._checkpoint(scope, summary, recent_turns, read)
+                        await self._checkpoint(scope, summary, recent_turns, token)
                 except errors.ConflictError:
                     raise
                 except errors.StoreError:
@@ -198,7 +198,7 @@ class AgentApp:
                     return
 
     async def _checkpoint(
-        self, scope: Scope, summary: str, recent_turns: int, read: requests.Read | None
+        self, scope: Scope, summary: str, recent_turns: int, token: requests.Token | None
     ) -> None:
         scope = await on_behalf(self._log.reader, scope)
         text = requests.bounded(summary, "summary", MAX_SUMMARY_CHARS)
@@ -207,25 +207,25 @@ class AgentApp:
         for tries_left in reversed(range(CONFLICT_TRIES)):
             async with self._alone(scope):
                 view = await self._log.view(scope, budget_tokens=_EVERYTHING)
-                known = read or asked.provable(view, self._log.engine.clock.now())
+                known = token.read if token else asked.provable(view, self._log.engine.clock.now())
                 try:
                     through, epoch = _coverable(view, known, wanted, asked.window_tokens)
                 except (errors.ConflictError, errors.InvalidArgumentError):
-                    asked.came_in(read)
+                    asked.came_in(token)
                     raise
                 try:
                     cover = self._log.checkpoints.cover
                     await cover(scope, text, through, epoch=epoch, expected_version=version_of(view))
                 except errors.ErasedError:
                     # A retry would bring back erased words.
-                    asked.came_in(read)
+                    asked.came_in(token)
                     raise
                 except errors.ConflictError:
                     if not tries_left:
                         raise
                 else:
                     break
-        asked.came_in(read)
+        asked.came_in(token)
 
     async def _degrade(self, scope: Scope) -> None:
         """Record in the session that no summary can be kept."""

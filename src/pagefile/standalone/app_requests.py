@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from secrets import token_hex
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from pagefile.errors import InvalidArgumentError
@@ -27,6 +28,8 @@ defaultModelContextWindow = 16000  # noqa: N816 - the document's name
 #: A summary that is not there after this long is taken to have failed, unless it comes with the token of what was read.
 PATIENCE = timedelta(minutes=10)
 _MAX_PENDING = 1000
+_MARK_BYTES = 4
+_TOKEN = re.compile(r"([0-9]{1,18})\.([0-9]{1,18})(?:\.([0-9a-f]{8}))?", re.ASCII)
 #: Divisors by which a summary is shortened when it does not fit.
 _SHARES = (1, 2, 4, 8)
 
@@ -188,24 +191,11 @@ class Query:
 
 
 class Read(NamedTuple):
-    """How far a history that was handed out goes; as text it is the token that comes back with the summary."""
+    """How far a history that was handed out goes."""
 
     through_seq: int
     #: The erasures at the time: what was erased since must not come back in a summary.
     epoch: int
-
-    @property
-    def token(self) -> str:
-        return f"{self.through_seq}.{self.epoch}"
-
-    @classmethod
-    def of(cls, token: str) -> "Read":
-        parts = re.fullmatch(r"([0-9]{1,18})\.([0-9]{1,18})", checked_text(token, "read_token"), re.ASCII)
-        if parts is None:
-            raise InvalidArgumentError(
-                f"read_token is {token[:80]!r}: give `read_token` of the MemoryContext that was summarized, as it is."
-            )
-        return cls(int(parts[1]), int(parts[2]))
 
     @classmethod
     def made_of(cls, view: LogView) -> "Read":
@@ -214,10 +204,33 @@ class Read(NamedTuple):
         return cls((view.turns[-1].seq or 0) if view.turns else gone, view.head.epoch)
 
 
+class Token(NamedTuple):
+    """What comes back with the summary of a history: how far it went, and which one it was if a summary was due.
+
+    Others may have read just as far, here or in another process: a summary of theirs is none of this history.
+    """
+
+    read: Read
+    mark: str = ""
+
+    @property
+    def text(self) -> str:
+        return ".".join([*map(str, self.read), *([self.mark] if self.mark else [])])
+
+    @classmethod
+    def of(cls, text: str) -> "Token":
+        parts = _TOKEN.fullmatch(checked_text(text, "read_token"))
+        if parts is None:
+            raise InvalidArgumentError(
+                f"read_token is {text[:80]!r}: give `read_token` of the MemoryContext that was summarized, as it is."
+            )
+        return cls(Read(int(parts[1]), int(parts[2])), parts[3] or "")
+
+
 class _Pending(NamedTuple):
     """A history that was returned along with the notice that a summary is due."""
 
-    read: Read
+    token: Token
     at: datetime
 
 
@@ -238,24 +251,26 @@ class Asked:
     returned: int = 0
     came: int = 0
 
-    def answered(self, query: Query, read: Read, *, due: bool, at: datetime) -> None:
-        """Note that a history was returned, and whether with the notice that a summary is due."""
+    def answered(self, query: Query, read: Read, *, due: bool, at: datetime) -> Token:
+        """Note that a history was returned, and whether with the notice that a summary is due; its token."""
         self.query, self.window_tokens = query.text, query.window_tokens
         self.last = read
         self.written.clear()
+        token = Token(read, token_hex(_MARK_BYTES) if due else "")
         if due:
             self.returned += 1
             # Only the oldest counts: a limit loses nothing but how soon the next one is known.
             if len(self.pending) < _MAX_PENDING:
-                self.pending.append(_Pending(read, at))
+                self.pending.append(_Pending(token, at))
+        return token
 
     def wrote(self, turn: Turn) -> None:
         self.written.add(turn.seq or 0)
 
-    def came_in(self, read: Read | None) -> None:
+    def came_in(self, token: Token | None) -> None:
         """Note that a summary was accepted or refused: that of a history, or of an unnamed one."""
-        named = next((one for one in self.pending if one.read == read), None)
-        if read is None:
+        named = next((one for one in self.pending if one.token == token), None)
+        if token is None:
             self.came += 1
         elif named is not None:
             self.pending.remove(named)
@@ -273,7 +288,7 @@ class Asked:
             self.returned -= 1
         self._settle()
         if self.pending:
-            return self.pending[0].read
+            return self.pending[0].token.read
         through, epoch = self.last or Read(0, view.head.epoch)
         gone = max(view.head.covered_through_seq, view.head.reset_seq)
         for turn in view.turns:

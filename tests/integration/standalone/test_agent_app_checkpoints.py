@@ -263,6 +263,28 @@ async def test_summaries_that_do_not_say_what_they_are_of(app):
     assert ["历史摘要: 到问8为止", *lines(8)] == await history(app)
 
 
+async def test_a_summary_of_another_history_that_goes_as_far_leaves_this_one_on_its_way(app):
+    """S1-49: two apps read the same, and one more turn; what comes without a token may still be the summary of the first."""
+    other = AgentApp(app._log.memory)
+    await say(app, *range(8))
+    tokens = []
+    for one in (app, other):
+        read = await one.query_memory_context(asking("问8", model_context_window=60))
+        tokens.append(read.read_token)
+        assert read.should_checkpoint_summary
+    assert tokens[0] != tokens[1]
+    await say(app, 8)
+    await app.query_memory_context(asking("问9", model_context_window=60))
+    for _ in range(2):
+        # The second time it is refused, and is no other summary either.
+        with suppress(ConflictError):
+            await app.checkpoint_short_memory("c", "别人的，到问7为止", 1, tokens[1])
+    await say(app, *range(9, 12))
+    with pytest.raises(ConflictError, match="The summary is of an older history"):
+        await app.checkpoint_short_memory("c", "到问7为止", 1)
+    assert ["历史摘要: 别人的，到问7为止", *lines(8, 9, 10, 11)] == await history(app)
+
+
 async def test_an_app_that_read_nothing_covers_nothing(app):
     """S1-49: a worker that neither read nor wrote the turns cannot know what a summary is of."""
     await say(app, *range(10))
