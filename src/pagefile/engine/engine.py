@@ -17,6 +17,7 @@ from pagefile.engine.annotations import forget_annotations, forget_lost, forget_
 from pagefile.engine.audit_log import AuditLog
 from pagefile.engine.cache_doubts import TRUST_S
 from pagefile.engine.calls import WindowRecorder
+from pagefile.engine.dead_writers import DeadWriters
 from pagefile.engine.external_stores import Apart, Elsewhere
 from pagefile.engine.ledger import Ledger
 from pagefile.engine.metrics import MemoryChanges
@@ -58,7 +59,9 @@ _LOOK_S = 0.05
 #: How long a listing of calls waits for the newest ones to be written.
 _CATCH_UP_S = 1.0
 #: Tier names that recorded calls and background work already use for something else.
-_RESERVED = frozenset({WindowRecorder.name, Elsewhere.name, Jobs.name, Retention.name, "pinned"})
+_RESERVED = frozenset(
+    {WindowRecorder.name, DeadWriters.name, Elsewhere.name, Jobs.name, Retention.name, "pinned"}
+)
 #: How often a process that only does background work looks for more.
 _POLL_S = 2.0
 
@@ -123,8 +126,11 @@ class Engine:
             # No other process has third-party tiers.
             here = [tier for tier in here if tier in more]
         poll_s = _POLL_S if kit.settings.worker == "dedicated" else None
-        more_lines: list[Tier] = []
-        if self.policy.retention and kit.settings.worker != "apart" and not incognito:
+        #: Ends the turns of processes that died.
+        self.dead_writers = DeadWriters(kit.store.leases, kit.clock)
+        apart = kit.settings.worker == "apart" or incognito
+        more_lines: list[Tier] = [] if apart else [self.dead_writers]
+        if self.policy.retention and not apart:
             if kit.store.audit is None:
                 raise SettingsError(
                     "policy.retention needs a store that lists its conversations: this one has no `audit`."

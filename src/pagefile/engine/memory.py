@@ -16,6 +16,7 @@ from pagefile.engine.engine import Engine
 from pagefile.engine.fact_import import import_memory
 from pagefile.engine.lifetime import connecting, opening
 from pagefile.engine.log_queries import done_turns, listing, pages_about, pages_of, recalled
+from pagefile.engine.messages import Desk
 from pagefile.engine.metrics import NoMeter
 from pagefile.engine.ownership import on_behalf
 from pagefile.engine.page_tools import load_text
@@ -127,6 +128,9 @@ class Memory:
                 health=Health(meter),
             )
             engine = Engine(kit, cache=cache, more=tiers)
+            engine.dead_writers.give_up = lambda scope, turn_id: Desk(
+                engine, scope, None, ports.NO_LABELS
+            ).given_up(turn_id)
             closing.push_async_callback(engine.calls.flush)
             try:
                 async with _background_work(engine):

@@ -27,6 +27,8 @@ class Claim:
     leased: datetime
     #: Until then its result is kept.
     expires: datetime
+    #: What it is about, for whoever finds the claim after its process died; erased as a result is.
+    about: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,13 @@ class LeaseStore(ABC):
     @abstractmethod
     async def running(self, ids: Collection[str], now: datetime) -> frozenset[str]:
         """Which of these are claimed and not done, and their lease has not ended."""
+
+    @abstractmethod
+    async def lapsed(self, before: datetime, *, kept: datetime, limit: int) -> list[tuple[str, str]]:
+        """Claims with an `about` that are not done and whose lease ended before then: ids with what they are about, oldest first.
+
+        Only those that are kept until `kept` or longer, so that this stays fast beside any number of claims for a day.
+        """
 
     @abstractmethod
     async def ended(self, ids: Collection[str], now: datetime) -> frozenset[str]:

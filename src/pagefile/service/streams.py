@@ -24,6 +24,7 @@ from pydantic import BaseModel
 
 from pagefile.edge.recorder import given_up
 from pagefile.engine import Conversation, Memory
+from pagefile.engine.dead_writers import KEPT, about
 from pagefile.errors import ConflictError, PagefileError
 from pagefile.ports import Claim, EntryQuery, LogReader
 from pagefile.records import Turn
@@ -39,8 +40,6 @@ _LOOK_EVERY_S = 0.5
 #: How long a lease lasts, and how often it is renewed: a worker that died is taken over from after so long.
 _LEASE_S = 15.0
 _RENEW_EVERY_S = 4.0
-#: How long the lease of a worker that died tells that its turn is to be closed, if nobody comes back to the conversation.
-_KEPT = timedelta(days=365)
 #: After every entry that has a place in a log: of such a query, open turns are left.
 _BEHIND_ALL = 2**62
 #: How long a response waits for the model's first word, so that a refusal is the response's own status. Those come at once.
@@ -322,7 +321,8 @@ class Streams:
     async def _take(self, run: Run, place: Place) -> bool:
         lease, now = _lease_id(place), self._clock.now()
         end = now + timedelta(seconds=_LEASE_S)
-        claim = Claim(lease, run.chat.scope, "stream", now, end, now + _KEPT)
+        said = about(run.chat.scope, place[-1])
+        claim = Claim(lease, run.chat.scope, "stream", now, end, now + KEPT, said)
         try:
             if await self._leases.claim(claim, take_over=True) is not None:
                 return False

@@ -15,7 +15,7 @@ class SqlLeases(SqlPort, LeaseStore):
     async def claim(self, claim: Claim, *, take_over: bool = False) -> KeptResponse | None:
         times = {name: utc(getattr(claim, name)) for name in ("now", "leased", "expires")}
         whose = {"tenant": claim.scope.tenant, "owner": _owner(claim.scope)}
-        values: Values = {"id": claim.id, **whose, "asked": claim.asked, **times}
+        values: Values = {"id": claim.id, **whose, "asked": claim.asked, **times, "about": claim.about}
         named = {**ALL_TENANTS, "id": claim.id}
 
         def play() -> Play[KeptResponse | None]:
@@ -46,6 +46,10 @@ class SqlLeases(SqlPort, LeaseStore):
     async def running(self, ids: Collection[str], now: datetime) -> frozenset[str]:
         return await self._those("leases_running", ids, now)
 
+    async def lapsed(self, before: datetime, *, kept: datetime, limit: int) -> list[tuple[str, str]]:
+        asked = {**ALL_TENANTS, "now": utc(before), "expires": utc(kept), "limit": limit}
+        return await self._each("leases_lapsed", asked, lambda one: (str(one[0]), str(one[1])))
+
     async def ended(self, ids: Collection[str], now: datetime) -> frozenset[str]:
         return await self._those("leases_ended", ids, now)
 
@@ -68,4 +72,5 @@ def _owner(scope: Scope) -> str | None:
 
 def _response(found: Row) -> KeptResponse:
     asked, leased, done, head, body = found
-    return KeptResponse(asked, moment(leased), bool(done), head, None if body is None else bytes(body))
+    kept = None if body is None else bytes(body)
+    return KeptResponse(asked, moment(leased), bool(done), head if done else None, kept)

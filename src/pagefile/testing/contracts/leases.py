@@ -75,6 +75,28 @@ class LeaseStoreContract(Contract):
         assert (await running(names, late), await ended(names, late)) == ({"alive"}, {"dead"})
         assert await running([], AT) == await ended([], AT) == frozenset()
 
+    async def test_what_lapsed_claims_are_about_is_found(self, store: Store) -> None:
+        """The oldest first, by whoever looks: those that are not done, not renewed, kept for long enough, and say it."""
+        leases, year = store.leases, AT + timedelta(days=365)
+        for place, name in enumerate(("later", "dead", "alive", "done", "erased", "mute", "short")):
+            scope = Scope("tenant", "bob") if name == "erased" else ADA
+            ends = AT + _MINUTE + timedelta(seconds=9 * (name == "later"))
+            kept = AT + timedelta(days=1) if name == "short" else year
+            about = None if name == "mute" else f"{place}: é"
+            await leases.claim(Claim(name, scope, "x", AT, ends, kept, about))
+        await leases.keep("done", None, None)
+        await leases.renew(["alive"], AT + 5 * _MINUTE)
+        await store.erase(Scope("tenant", "bob"))
+        late, week = AT + 2 * _MINUTE, AT + timedelta(days=7)
+        assert await leases.lapsed(AT + _MINUTE, kept=week, limit=9) == []
+        found = [("dead", "1: é"), ("later", "0: é")]
+        assert await leases.lapsed(late, kept=week, limit=9) == found
+        assert await leases.lapsed(late, kept=week, limit=1) == found[:1]
+        again = Claim("dead", ADA, "x", late, late + _MINUTE, year, "1: é")
+        assert await leases.claim(again) == KeptResponse("x", AT + _MINUTE, done=False, head=None, body=None)
+        assert await leases.claim(again, take_over=True) is None
+        assert await leases.lapsed(late, kept=week, limit=9) == found[1:]
+
     async def test_an_erasure_removes_responses(self, store: Store) -> None:
         """Those about the erased user and those that may be about anybody of the tenant; that they are done is still known."""
         scopes = {

@@ -4,8 +4,8 @@
 DELETE FROM leases WHERE expires <= :now AND :tenants IS NULL
 
 -- name: lease_claim
-INSERT INTO leases (id, tenant, owner, asked, leased, expires, done, erased)
-VALUES (:id, :tenant, :owner, :asked, :leased, :expires, FALSE, FALSE)
+INSERT INTO leases (id, tenant, owner, asked, leased, expires, done, erased, head)
+VALUES (:id, :tenant, :owner, :asked, :leased, :expires, FALSE, FALSE, :about)
 ON CONFLICT DO NOTHING
 
 -- name: lease_take
@@ -29,6 +29,11 @@ DELETE FROM leases WHERE id = :id AND :tenants IS NULL
 
 -- name: leases_running
 SELECT id FROM leases WHERE id {in ids} AND NOT done AND leased > :now AND :tenants IS NULL
+
+-- name: leases_lapsed
+SELECT id, head FROM leases
+WHERE expires >= :expires AND NOT done AND head IS NOT NULL AND leased < :now AND :tenants IS NULL
+ORDER BY leased LIMIT :limit
 
 -- name: leases_ended
 SELECT id FROM leases WHERE id {in ids} AND NOT done AND leased <= :now AND :tenants IS NULL
