@@ -144,6 +144,9 @@ def test_other_requests_pass_and_other_objects_are_refused():
         assert ["stub"] == [model.id for model in client.models.list()]
         with pytest.raises(SettingsError, match="OpenAI"):
             pagefile.wrap(object(), memory)
+        for name in ("agent.db", None):
+            with pytest.raises(SettingsError, match=r"an open memory, not .*BlockingMemory.open"):
+                pagefile.wrap(openai.OpenAI(api_key="sk-x"), name)
         with pytest.raises(SettingsError, match="wrapped already"):
             pagefile.wrap(client.with_options(timeout=3), memory)
         with pytest.raises(SettingsError, match="mode"):

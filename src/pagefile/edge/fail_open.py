@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from functools import partial
+from os import PathLike
 from time import monotonic
 from traceback import format_tb
 from typing import Any, TypeAlias, TypeVar
@@ -31,6 +32,15 @@ class SlowMemoryError(TimeoutError):
     """The memory took longer than a hook may wait."""
 
 
+def inner_of(memory: Memory | BlockingMemory | str | PathLike[str] | None) -> Memory:
+    """The memory itself; the name of a database, which is easily given in its place, is refused."""
+    if memory is None or isinstance(memory, str | PathLike):
+        raise SettingsError(
+            f"This takes an open memory, not {memory!r}: `with BlockingMemory.open(…) as memory`, or `memory = BlockingMemory.connect(…)`."
+        )
+    return memory.inner if isinstance(memory, BlockingMemory) else memory
+
+
 class MemoryLoop:
     """The event loop that a memory lives on. Its work runs there, wherever the caller is.
 
@@ -38,9 +48,8 @@ class MemoryLoop:
     """
 
     def __init__(self, memory: Memory | BlockingMemory) -> None:
-        blocking = isinstance(memory, BlockingMemory)
-        self.memory = memory.inner if blocking else memory
-        self._loop = memory.loop.wait(_this_loop) if blocking else _running_loop()
+        self.memory = inner_of(memory)
+        self._loop = memory.loop.wait(_this_loop) if isinstance(memory, BlockingMemory) else _running_loop()
 
     @property
     def is_here(self) -> bool:
@@ -61,7 +70,7 @@ class MemoryLoop:
         if self.is_here:
             raise SettingsError(
                 "A synchronous call would hold up the event loop that this memory lives on: use the asynchronous one "
-                "(`await agent.ainvoke(…)`, `await store.aput(…)`), or give a BlockingMemory."
+                "(`AsyncOpenAI()`, `await agent.ainvoke(…)`, `await store.aput(…)`), or give a BlockingMemory."
             )
         running = self.submitted(work)
         done: set[Future[R]] = set()
@@ -78,7 +87,7 @@ class MemoryLoop:
         """The work, started on the memory's loop from another thread."""
         if self._loop is None:
             raise SettingsError(
-                "It is not known in which event loop this memory was opened: make the integration there, or give a BlockingMemory."
+                "It is not known in which event loop this memory was opened: wrap the client or make the integration there, or give a BlockingMemory."
             )
         if self._loop.is_closed() or self.memory.engine.closed:
             raise ClosedError

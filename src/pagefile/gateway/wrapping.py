@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
 from pagefile.blocking import BlockingMemory
-from pagefile.edge.fail_open import FailOpen
+from pagefile.edge.fail_open import FailOpen, inner_of
 from pagefile.engine import Memory
 from pagefile.errors import SettingsError
 from pagefile.gateway import ADAPTERS, identity
@@ -63,7 +63,7 @@ def wrap(
         raise SettingsError("This client is wrapped already: wrap the one that it was made of.")
     if mode not in (None, "on", "record", "off"):
         raise SettingsError(f"mode is {mode!r}: give 'on', 'record' or 'off'.")
-    base = memory.inner if isinstance(memory, BlockingMemory) else memory
+    base = inner_of(memory)
     given = base.settings.gateway
     settings = given if window_tokens is None else replace(given, window_tokens=window_tokens)
     edge = FailOpen(memory, "gateway", timeout_s=settings.deadline_s)
