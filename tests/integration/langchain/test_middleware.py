@@ -147,6 +147,41 @@ async def test_a_result_is_whole_in_its_turn_and_a_placeholder_afterwards(memory
     assert [(len(full), 1)] == [(page.length, page.loads) for page in pages]
 
 
+async def test_a_result_in_blocks_of_text_leaves_like_any_other(memory):
+    """So tools of MCP servers answer. A long one is a placeholder in later turns, still in blocks; a short one stays as it came."""
+
+    @tool
+    def lookup(lines: int) -> list:
+        """A log."""
+        return [
+            {"type": "text", "text": f"{part}: " + "a line of the log\n" * lines, "id": part} for part in "ab"
+        ]
+
+    model = Recorder(
+        script=[
+            calls_tool("lookup", {"lines": 1500}, "c1"),
+            calls_tool("lookup", {"lines": 2}, "c2"),
+            AIMessage("Read."),
+            AIMessage("Done."),
+        ]
+    )
+    agent = create_agent(
+        model,
+        [lookup],
+        middleware=[PagefileMiddleware(memory, window_tokens=60_000)],
+        checkpointer=InMemorySaver(),
+    )
+    await agent.ainvoke(ask("Read the logs."), THREAD)
+    out = await agent.ainvoke(ask("Thanks."), THREAD)
+    long, short = (m.content for m in out["messages"] if m.type == "tool")
+    assert [long, short] == [m.content for m in model.calls[2] if m.type == "tool"]
+    first, second = (m.content for m in model.calls[3] if m.type == "tool")
+    assert short == second
+    assert [("text", True)] == [
+        (block["type"], block["text"].startswith("📎 [archived tool result: ")) for block in first
+    ]
+
+
 async def test_a_result_inside_a_command_is_archived_too(memory):
     """Tools may return commands; what they say to the model is a result all the same."""
     model = Recorder(script=[calls_tool("commanding", {"topic": "权限"}), AIMessage("好的。")])

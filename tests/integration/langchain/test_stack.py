@@ -198,7 +198,11 @@ def test_an_edit_leaves_alone_what_it_must(blocking):
         ),
         ToolMessage("short", tool_call_id="short", name="short"),
         ToolMessage(long, tool_call_id="kept", name="kept"),
-        ToolMessage([{"type": "text", "text": long}], tool_call_id="picture", name="picture"),
+        ToolMessage(
+            [{"type": "text", "text": long}, {"type": "image", "url": "https://example.com/a.png"}],
+            tool_call_id="picture",
+            name="picture",
+        ),
         ToolMessage(long, tool_call_id="gone", name="gone", artifact={"rows": 3}),
     ]
     before = list(messages)

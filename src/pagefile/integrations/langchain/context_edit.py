@@ -74,10 +74,10 @@ class ArchiveToolUsesEdit(ContextEdit):
         for number, use in list(zip(places, uses, strict=True))[: max(0, len(uses) - self.keep)]:
             text = self._placeholder(who, use, messages) if self._may_leave(use) else None
             if text is not None:
-                messages[number] = use.message.model_copy(update={"content": text, "artifact": None})
+                messages[number] = use.with_text(text).model_copy(update={"artifact": None})
 
     def _may_leave(self, use: ToolUse) -> bool:
-        is_bulky = use.is_plain and len(use.message.content) >= self.min_chars
+        is_bulky = use.is_plain and len(use.returned.text) >= self.min_chars
         return is_bulky and use.tool not in self.exclude_tools and placeholder_uuid(use.returned.text) is None
 
     def _placeholder(self, who: Whose, use: ToolUse, messages: Sequence[BaseMessage]) -> str | None:

@@ -38,8 +38,16 @@ class ToolUse:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the result is one text, not blocks."""
-        return isinstance(cast("Any", self.message.content), str)
+        """Whether the result is text and nothing else; tools of MCP servers answer in blocks of it."""
+        return all(isinstance(block, str) for block in shown_blocks(self.message))
+
+    def with_text(self, text: str) -> ToolMessage:
+        """The message with another text, in a block where there were blocks."""
+        if self.returned.text == text:
+            return self.message
+        in_blocks = not isinstance(cast("Any", self.message.content), str)
+        content = [{"type": "text", "text": text}] if in_blocks else text
+        return self.message.model_copy(update={"content": content})
 
     @property
     def returned(self) -> Returned:

@@ -308,7 +308,7 @@ class PagefileMiddleware(
             number = step_of(turn, use.returned) if self._archive_in_state else None
             step = None if number is None or not use.is_plain else turn.steps[number]
             if step is not None and step.page is not None and not step.whole:
-                changed[id(message)] = view.with_text(message, step.result)
+                changed[id(message)] = use.with_text(step.result)
         return messages.with_messages(result, changed)
 
     async def _finished(self, who: Whose, state: AgentState[ResponseT]) -> None:

@@ -149,12 +149,8 @@ def as_window_shows(
             continue
         step = turn.steps[number]
         if not placeholders_only or (not step.whole and step.result == use.returned.text):
-            changed[id(use.message)] = with_text(use.message, shown.steps[number].result)
+            changed[id(use.message)] = use.with_text(shown.steps[number].result)
     return tuple(changed.get(id(message), message) for message in messages)
-
-
-def with_text(message: ToolMessage, text: str) -> ToolMessage:
-    return message if message.content == text else message.model_copy(update={"content": text})
 
 
 def system_with(message: SystemMessage | None, text: str) -> SystemMessage | None:
@@ -189,9 +185,9 @@ def fitted(view: View, budget: int, count: Count) -> View:
             view, over = smaller, smaller.tokens(count) - budget
     if over <= 0:
         return view
-    results = {id(use.message): use.message for use in tool_uses(view.tail) if use.is_plain}
-    cut = shortened({place: str(message.content) for place, message in results.items()}, over, count)
-    changed = {place: with_text(results[place], text) for place, text in cut.items()}
+    results = {id(use.message): use for use in tool_uses(view.tail) if use.is_plain}
+    cut = shortened({place: use.returned.text for place, use in results.items()}, over, count)
+    changed = {place: results[place].with_text(text) for place, text in cut.items()}
     return replace(view, tail=tuple(changed.get(id(one), one) for one in view.tail))
 
 
