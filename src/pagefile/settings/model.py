@@ -432,7 +432,8 @@ class Settings(_Checked):
     #: "auto": past turns are recalled when the message needs them; "always": the most similar ones are recalled for
     #: every message; "never": none are.
     recall: Literal["auto", "always", "never"] = "auto"
-    #: The share of a window that recalled turns and passages may take while the conversation itself needs the room.
+    #: The share of a window that recalled turns and passages may take while the conversation itself needs the room;
+    #: of a window below 1,500 tokens up to a third more.
     recall_max_share: Annotated[float, Limit(least=0, most=1)] = 0.5
     #: How far recall by meaning may lag behind recording, in seconds. Beyond that, the service delays recording by at
     #: most a second per turn while vectors are being made; 0: it never does.

@@ -34,7 +34,7 @@ from pagefile.tiers.index_lag import IndexLag
 from pagefile.tiers.page_in import unpaged_results
 from pagefile.tiers.turn_index import ANALYZER, THREAD_FROM, TurnVectors, terms_of
 from pagefile.window import value
-from pagefile.window.budget import MAX_SHARE
+from pagefile.window.budget import MAX_SHARE, recall_room
 from pagefile.window.candidates import Block, Candidate
 from pagefile.window.recalled import about, recalled_forms
 from pagefile.window.turn_notes import is_large
@@ -508,7 +508,7 @@ class Episodes(base.OwnTier):
     ) -> list[bool]:
         """Which turns the window may have room for, by what they are worth per token, and a few more: others need no forms."""
         taken = min(request.view.head.live_tokens, request.window_tokens)
-        room = _ROOM * max(request.window_tokens - taken, self.max_share * request.window_tokens)
+        room = _ROOM * max(request.window_tokens - taken, recall_room(request.window_tokens, self.max_share))
         if told:
             room = min(room, _TOLD_TOKENS)
         density = [value * share / tokens for value, (tokens, share) in zip(values, sizes, strict=True)]

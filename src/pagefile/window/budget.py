@@ -27,6 +27,9 @@ EXTRA_TOKENS = 1500
 MEMORY_SHARE = 8
 #: The share of a window that what a question touches may take while the conversation itself wants the room.
 MAX_SHARE = 0.5
+#: A smaller window is small: recall may take what it may take of this one, up to a third more than its share.
+SMALL_WINDOW = 1500
+_MORE_OF_SMALL = 4 / 3
 #: What is taken from a window, in words.
 _BESIDE: Mapping[Beside, str] = {
     "tools": "the tools' schemas",
@@ -57,6 +60,15 @@ class Budget:
         whole = self.tokens + sum(self.reserved.values())
         taken = ", ".join(f"{tokens} for {_BESIDE[kind]}" for kind, tokens in self.reserved.items())
         return f"a window of {whole} tokens" + (f", less {taken}" if taken else "")
+
+
+def recall_room(window_tokens: int, share: float) -> int:
+    """What recall may take of a window while the conversation wants the room too.
+
+    Of a small one more than its share: what a question needs is the same there, and so is what its tags take. Neither recall nor the conversation
+    ever has less room in a larger window.
+    """
+    return int(share * max(window_tokens, min(_MORE_OF_SMALL * window_tokens, SMALL_WINDOW)))
 
 
 def share_of(window_tokens: int, most: int) -> int:

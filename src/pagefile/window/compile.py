@@ -19,7 +19,7 @@ from pagefile.errors import BudgetError
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD
 from pagefile.window import candidates as blocks
 from pagefile.window import value
-from pagefile.window.budget import Budget
+from pagefile.window.budget import SMALL_WINDOW, Budget, recall_room
 from pagefile.window.candidates import REQUIRED, TURNS, Block, Candidate, Form, Message, ShownTurn, joined
 from pagefile.window.measure import Count, media_tokens
 from pagefile.window.parts import HEADINGS, Language, MemoryPart, Parts, Placement, chat, prefix_hash
@@ -29,8 +29,6 @@ from pagefile.window.wording import WORDINGS
 _position = attrgetter("position")
 #: Turns leave the window in blocks of this size.
 CUT_TURNS = 8
-#: In a smaller window the summary may not use the reserve for candidates that match the question.
-SUMMARY_FROM = 1500
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +199,8 @@ def compile_window(
         _cut_in_blocks(packing, [c for c in ordered if c.block in TURNS and not c.stays])
         packing.left += reserve
         left_out = [c for c in rest if c.block == "summary" and c.id not in packing.kept]
-        if budget.tokens >= SUMMARY_FROM:
+        # In a small window the summary may not use the reserve for what matches the question.
+        if budget.tokens >= SMALL_WINDOW:
             # Nothing else in the window covers those turns: the summary comes before single memories.
             left_out = [summary for summary in left_out if not packing.offer(summary)]
         _pack_by_value(packing, valued)
@@ -264,14 +263,16 @@ def _reserve(packing: _Packing, valued: Sequence[Candidate]) -> int:
 
     It depends on nothing that is kept, so that a larger window never holds less of the conversation.
     """
-    price = value.PRICE if packing.budget.tokens < SUMMARY_FROM else value.PRICE_OF_TURNS
+    budget = packing.budget
+    room = recall_room(budget.tokens, budget.max_share)
+    price = value.PRICE if budget.tokens < SMALL_WINDOW else value.PRICE_OF_TURNS
     wanted = [c for c in valued if value.shortest_is_worth(c, price) and c.id not in packing.given_up]
     names = {name for c in wanted for name in _FRAMES[c.block]} - packing.framed
     frames = sum(_frame_cost(name, packing.count) for name in names)
     headings = {_heading_key(c): c.heading for c in wanted if c.heading}
     tokens = frames + sum([packing.count(f"{heading}\n") for heading in headings.values()])
     tokens += sum([c.forms[-1].tokens for c in wanted])
-    return max(0, min(tokens, int(packing.budget.max_share * packing.budget.tokens), packing.left))
+    return max(0, min(tokens, room, packing.left))
 
 
 def _pack_by_value(packing: _Packing, valued: Sequence[Candidate]) -> None:

@@ -9,7 +9,7 @@ from pagefile.errors import BudgetError
 from pagefile.shapes.steps import ShownStep
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD, open_counter
 from pagefile.window import compile as compiling
-from pagefile.window.budget import MAX_SHARE, Budget
+from pagefile.window.budget import MAX_SHARE, SMALL_WINDOW, Budget, recall_room
 from pagefile.window.candidates import RANK, REQUIRED, SHARED_CAPS, TURNS, Candidate, Form, ShownTurn
 from pagefile.window.compile import CUT_TURNS, Compiled, Layout, compile_window
 from pagefile.window.parts import chat_turn, escape
@@ -302,7 +302,9 @@ def test_what_a_question_touches_leaves_the_conversation_its_share(candidates, t
     Without steps of a running turn: in the larger window more of them fit, and they come before the turns.
     """
     candidates = [c for c in candidates if c.block != "steps"]
-    alone = compiled_or_none([c for c in candidates if c.value is None], tokens - int(MAX_SHARE * tokens))
+    alone = compiled_or_none(
+        [c for c in candidates if c.value is None], tokens - recall_room(tokens, MAX_SHARE)
+    )
     beside = compiled_or_none(candidates, tokens)
     if alone is None or beside is None:
         return
@@ -314,3 +316,14 @@ def test_what_a_question_touches_leaves_the_conversation_its_share(candidates, t
     # A larger window may hold more of what ranks before turns, or fuller, which is no matter of what the question touches.
     if first == then:
         assert kept(alone) & turns <= kept(beside) & turns
+
+
+@given(st.integers(1, 20_000), st.integers(0, 2000), st.floats(0, 1))
+def test_a_larger_window_has_as_much_room_for_recall_and_for_the_conversation(tokens, more, share):
+    """Of a small window recall may take more than its share, but no more than of one that is not small."""
+    room, larger = recall_room(tokens, share), recall_room(tokens + more, share)
+    assert int(share * tokens) <= room <= larger
+    if tokens >= SMALL_WINDOW:
+        assert room == int(share * tokens)
+    if share <= 0.75:
+        assert tokens - room <= tokens + more - larger + 1
