@@ -20,7 +20,7 @@ _QUICK_STEP = 6
 #: Each set: the folder of its users, and what is asked of them.
 SETS = {
     f"{kind}{end}": (folder, kind)
-    for end, folder in (("", everyday.FIRST), ("-2", everyday.SECOND))
+    for end, folder in (("", everyday.FIRST), ("-2", everyday.SECOND), ("-3", everyday.THIRD))
     for kind in ("quiet", "needed", "results")
 }
 

@@ -1,7 +1,7 @@
 """Everyday messages and the pasts they are asked in, written for this repository: what needs memory and what does not.
 
 `pasts/` has six users' turns over months; `needed.toml` and `results.toml` messages that need one of them, with what has to
-be in the window; `quiet.toml` messages that need none. `second/` has the same for four other users: weights are fitted on the
+be in the window; `quiet.toml` messages that need none. `second/` and `third/` have the same for four and three other users: weights are fitted on the
 first set only. `fact_sets.toml` and `fact_rules.toml` are the same for facts; `persist_beneficial.txt` has the labels of
 PersistBench's beneficial set, which has none of its own.
 """
@@ -19,7 +19,7 @@ _HERE = Path(__file__).parent
 #: A result is as long as one that leaves the window as soon as its turn is over.
 _RESULT_CHARS = 12_000
 #: The folder of each set of users.
-FIRST, SECOND = "", "second"
+FIRST, SECOND, THIRD = "", "second", "third"
 #: When all of it is asked.
 NOW = datetime(2025, 11, 3, 9, tzinfo=UTC)
 

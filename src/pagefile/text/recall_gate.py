@@ -38,6 +38,8 @@ SELF_COVERAGE = 0.25
 BACK_SIMILARITY = 0.42
 #: Below this, all that two texts have in common is that both are texts. Across languages similarities are lower.
 SOME_SIMILARITY = 0.3
+#: What a window considers, where a turn's worth decides, may have less in common: of few turns none may be as similar as that.
+LITTLE_SIMILARITY = 0.2
 SOME_FOREIGN_SIMILARITY = 0.1
 
 _BACK = re.compile(
@@ -100,6 +102,18 @@ def goes_on(message: str) -> bool:
     return len(message) <= _READ_CHARS // 5 and _GOES_ON.search(message) is not None
 
 
+#: What asks for something that was known before: "which host was it again?", 那个尺寸是多少来着.
+_AGAIN = re.compile(
+    r"\b(?:what|which|who|whose|where|when|how)(?:'s)?\b[^?!.]*\bagain\W*$|来着\W*$|\b(?:do you remember|remind me)\b|还记得|记不记得",
+    re.IGNORECASE,
+)
+
+
+def asks_again(message: str) -> bool:
+    """Whether a message asks for what it takes for granted to be known."""
+    return len(message) <= _READ_CHARS and _AGAIN.search(message) is not None
+
+
 #: Questions with or without their mark, and requests.
 _REQUEST = re.compile(
     r"[?？]|(?:^|[.!,;:]\s+|\b(?:and|but|or|so|ask|asks|know|forgotten|forgot|remember)\s+)(?:what|who|whom|whose|where|when|which|why|how)\b"
@@ -136,7 +150,7 @@ def asking(question: str) -> Asking:
     return "self" if any(_SELF.search(end) for end in ends) else "anything"
 
 
-def answers(parts: Mapping[str, float], *, foreign: bool = False) -> bool:
+def answers(parts: Mapping[str, float], *, foreign: bool = False, least: float = SOME_SIMILARITY) -> bool:
     """Whether a turn has anything in common with the question: a word, the time it names, or its meaning.
 
     A turn found only through its neighbours' words counts as well: it is part of what was said about them. A question
@@ -146,7 +160,7 @@ def answers(parts: Mapping[str, float], *, foreign: bool = False) -> bool:
     of = parts.get
     if of("words", 0.0) > 0 or of("neighbours", 0.0) > 0 or of("session", 0.0) > 0 or of("time", 0.0) > 0:
         return True
-    return of("similarity", 0.0) >= (SOME_FOREIGN_SIMILARITY if foreign else SOME_SIMILARITY)
+    return of("similarity", 0.0) >= (SOME_FOREIGN_SIMILARITY if foreign else least)
 
 
 def passes(parts: Mapping[str, float], gate: Gate, how: Asking = "anything") -> bool:

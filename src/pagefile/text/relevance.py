@@ -62,7 +62,9 @@ _FIRST = 20
 #: A message that contains its own material: a quotation, or text after a colon.
 _MATERIAL = re.compile(r"[:：]\s*\S|“[^”]+”|「[^」]+」|\"[^\"]+\"|(?<!\w)['‘][^'’]{3,}['’](?!\w)")
 #: People speaking of themselves, which 帮我…, "tell me" are not.
-_FIRST_PERSON = re.compile(r"\b(?:i|my|mine|we|our|ours|us)\b|(?<![帮给教让请替诉])[我咱]", re.IGNORECASE)
+_FIRST_PERSON = re.compile(
+    r"\b(?:i|my|mine|we|our|ours|us|for me)\b|(?<![帮给教让请替诉])[我咱]", re.IGNORECASE
+)
 
 
 #: Questions about the world: why, since when, who invented it, what a word means.

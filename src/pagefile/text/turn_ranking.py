@@ -33,6 +33,8 @@ SAME_SUBJECT = 0.12
 _SUBJECT_WORDS, _SUBJECT_HOLDERS = 48, 40
 #: The name of one thing among its like: a ticket, an order, an error code, a version.
 _NUMBERED = re.compile(r"[a-z]+[-_.]?\d[\w.-]*")
+#: A capital letter within a sentence.
+_NAME = re.compile(r"(?<=[a-z,;] )[A-Z][\w'-]+")
 
 
 class Found(NamedTuple, Generic[K]):
@@ -73,6 +75,8 @@ class Familiarity(NamedTuple):
     turns: int
     #: Whether it names something by a number that no turn has: what resembles it is about something else.
     names_unknown: bool = False
+    #: Whether it has a name, as English writes it, that some turn has.
+    names_known: bool = False
 
 
 class TurnIndex(Generic[K]):
@@ -189,12 +193,16 @@ class TurnIndex(Generic[K]):
             own = "zh" if self._turns.mostly_chinese else "en"
             speakers = named(question, self._turns.speakers)
             turns = len(self._keys)
+            names = terms(" ".join(_NAME.findall(question)), keep_stop_words_if_empty=False)
+            named_before = any(self._postings.numbers(names))
         share = known / (sum(weights) or 1.0)
         unknown = any(
             not held and _NUMBERED.fullmatch(word) is not None
             for word, held in zip(asked, holders, strict=True)
         )
-        return Familiarity(share, len(asked), language(question) != own, bool(speakers), turns, unknown)
+        return Familiarity(
+            share, len(asked), language(question) != own, bool(speakers), turns, unknown, named_before
+        )
 
     def newer(self, key: K, said: Sequence[str]) -> K | None:
         """The later turn that has most of a turn's words, by their rarity, if it has enough to be about the same; no question."""

@@ -23,7 +23,16 @@ from pagefile.arrays import Keyed
 from pagefile.lru import Lru
 from pagefile.records import Hit, JsonObject, Scope, Turn
 from pagefile.text import relevance
-from pagefile.text.recall_gate import Gate, answers, goes_on, names_only_a_time, tells
+from pagefile.text.recall_gate import (
+    LITTLE_SIMILARITY,
+    SOME_SIMILARITY,
+    Gate,
+    answers,
+    asks_again,
+    goes_on,
+    names_only_a_time,
+    tells,
+)
 from pagefile.text.speech import in_first_person, said_terms
 from pagefile.text.times import forget_times
 from pagefile.text.turn_ranking import Familiarity, Found, Placed, TurnIndex
@@ -285,8 +294,9 @@ class Episodes(base.OwnTier):
             return _Choice()
         self.meter.count("pagefile_recalls_total")
         asked = request.at or self._local(at, request.view.head.timezone)
+        depth = DEPTH + min(len(seen), DEPTH)
         ranking = await self._ranked(
-            index, scope, query, DEPTH + min(len(seen), DEPTH), asked, self.timeout_s, request.vectors
+            index, scope, query, depth, asked, self.timeout_s, request.vectors, LITTLE_SIMILARITY
         )
         notes = [note for note in (ranking.note, self.lag.note(scope)) if note]
         # A conversation that was reset starts over: what came before it is found when it is searched for, and by itself never.
@@ -328,8 +338,7 @@ class Episodes(base.OwnTier):
         leans = in_talk and goes_on(query)
         known = familiarity._replace(turns=relevance.FEW_TURNS) if leans else familiarity
         need = relevance.needs(query, fresh, known) if self.gate == "auto" else 1.0
-        of_world = relevance.is_of_world(query)
-        if need < (value.OPENING_IN_TALK if leans else value.OPENING_OF_WORLD if of_world else value.OPENING):
+        if need < _opening(query, familiarity, leans=leans):
             return []
         valued = [(one, need * chance) for one, chance in zip(fresh, relevance.helps(fresh), strict=True)]
         if self.gate == "auto" and in_talk and (familiarity.names_unknown or tells(query)):
@@ -349,6 +358,7 @@ class Episodes(base.OwnTier):
         asked: datetime,
         timeout_s: float,
         vectors: base.Vectors | None = None,
+        least: float = SOME_SIMILARITY,
     ) -> _Ranking:
         # People refer to themselves as "I": their name would be similar to everything they say.
         meant = in_first_person(query, index.turns.speakers)
@@ -366,7 +376,7 @@ class Episodes(base.OwnTier):
             zone=asked.tzinfo or UTC,
         )
         found = await base.off_loop(search, len(index.turns), SEARCH_THREAD_FROM)
-        found = [one for one in found if answers(one.parts, foreign=familiarity.foreign)]
+        found = [one for one in found if answers(one.parts, foreign=familiarity.foreign, least=least)]
         return _Ranking(found, familiarity, note)
 
     def _local(self, at: datetime | None, timezone: str | None) -> datetime:
@@ -540,6 +550,16 @@ class _Replayed(base.Tier):
 
     def limits(self, window_tokens: int) -> Mapping[Block, int]:
         return {}
+
+
+def _opening(query: str, familiarity: Familiarity, *, leans: bool) -> float:
+    """How likely it must be that a message needs memory, by how it is put."""
+    if leans:
+        return value.OPENING_IN_TALK
+    if asks_again(query):
+        return value.OPENING_AGAIN
+    of_world = relevance.is_of_world(query) and not familiarity.names_known
+    return value.OPENING_OF_WORLD if of_world else value.OPENING
 
 
 def _enough(valued: Iterable[tuple[Found[_Key], float]]) -> list[tuple[Found[_Key], float]]:

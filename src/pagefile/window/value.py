@@ -19,6 +19,8 @@ PRICE_OF_TURNS = 3e-4
 OPENING = 0.45
 #: The same for a message that leans on what was said right before it, and for a question about the world.
 OPENING_IN_TALK, OPENING_OF_WORLD = 0.8, 0.8
+#: The same for a question that says that the answer was known before.
+OPENING_AGAIN = 0.2
 
 
 def worth(value: float, tokens: int, price: float = PRICE) -> bool:

@@ -71,6 +71,20 @@ def test_a_time_or_an_amount_is_no_name(index, message):
     assert not index.familiarity(message).names_unknown
 
 
+def test_a_name_that_somebody_has_said_is_noticed(index):
+    """How something of the user's is done is no question of the world."""
+    assert index.familiarity("How do I give Biscuit a pill?").names_known
+    assert not index.familiarity("How do I give Rex a pill?").names_known
+    # Every sentence begins with a capital letter, and a biscuit may be one to eat.
+    assert not index.familiarity("Biscuit recipes?").names_known
+    assert not index.familiarity("How do I bake a biscuit?").names_known
+
+
+def test_whoever_asks_for_themselves_is_the_first_person(index):
+    assert need(index, "Suggest a tea for me.", 0.3) > need(index, "Suggest a tea for Rex.", 0.3)
+    assert need(index, "Tell me a tea.", 0.3) < need(index, "Choose a tea for me.", 0.3)
+
+
 def test_a_general_question_needs_less_than_ones_own(index):
     assert need(index, "Why is the rent paid in pounds?", 0.3) < need(
         index, "Is the rent paid in pounds?", 0.3

@@ -5,6 +5,7 @@ import pytest
 from pagefile.text.recall_gate import (
     BACK_SIMILARITY,
     COVERED_SIMILARITY,
+    LITTLE_SIMILARITY,
     MIN_COVERAGE,
     MIN_SIMILARITY,
     NEARER,
@@ -15,6 +16,7 @@ from pagefile.text.recall_gate import (
     WHOLE_COVERAGE,
     answers,
     asking,
+    asks_again,
     passes,
     points_back,
     tells,
@@ -199,3 +201,29 @@ def test_what_only_tells(message):
 )
 def test_what_asks_or_names_what_it_wants(message):
     assert not tells(message)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Which host was staging again?",
+        "someone left a pile of manga for us, what were the steps again",
+        "交片那个尺寸是多少来着",
+        "Do you remember what I paid for the bike?",
+        "还记得我车位号吗",
+    ],
+)
+def test_what_was_known_before(message):
+    assert asks_again(message)
+
+
+@pytest.mark.parametrize(
+    "message", ["The radiators are cold again.", "How do I start again after a crash?", "Say that again."]
+)
+def test_again_alone_asks_for_nothing(message):
+    assert not asks_again(message)
+
+
+def test_a_window_considers_what_a_search_leaves_out():
+    assert answers({"similarity": LITTLE_SIMILARITY}, least=LITTLE_SIMILARITY)
+    assert not answers({"similarity": LITTLE_SIMILARITY})
