@@ -85,7 +85,7 @@ class _Packing:
         frames = _FRAMES[block]
         # The first candidate of a shared message pays for the message, the tags, the note.
         frame = sum(_frame_cost(one, self.count) for one in frames if one not in self.framed) if frames else 0
-        room = min(self.left - frame, self._unspent(block))
+        room = min(self.left - frame, self.unspent(block))
         heading = self._heading_tokens(candidate)
         for form in candidate.forms:
             if form.tokens + heading <= room:
@@ -114,7 +114,7 @@ class _Packing:
         self.reasons[candidate.id] = "over budget"
         return False
 
-    def _unspent(self, block: Block) -> int:
+    def unspent(self, block: Block) -> int:
         """What is left of the limits of a block."""
         if not (capped := _caps(block, self.budget)):
             return self.left
@@ -129,7 +129,7 @@ class _Packing:
 
     def upgrade(self, candidate: Candidate, kept: Form) -> None:
         """Replace a kept form by the fullest one that fits and is worth the difference."""
-        room = min(self.left, self._unspent(candidate.block))
+        room = min(self.left, self.unspent(candidate.block))
         for form in candidate.forms[:-1]:
             if (more := form.tokens - kept.tokens) <= room and value.worth_more(candidate, kept, form):
                 self.left -= more
@@ -264,15 +264,19 @@ def _reserve(packing: _Packing, valued: Sequence[Candidate]) -> int:
     It depends on nothing that is kept, so that a larger window never holds less of the conversation.
     """
     budget = packing.budget
-    room = recall_room(budget.tokens, budget.max_share)
+    room = min(packing.left, recall_room(budget.tokens, budget.max_share))
     price = value.PRICE if budget.tokens < SMALL_WINDOW else value.PRICE_OF_TURNS
     wanted = [c for c in valued if value.shortest_is_worth(c, price) and c.id not in packing.given_up]
     names = {name for c in wanted for name in _FRAMES[c.block]} - packing.framed
     frames = sum(_frame_cost(name, packing.count) for name in names)
     headings = {_heading_key(c): c.heading for c in wanted if c.heading}
-    tokens = frames + sum([packing.count(f"{heading}\n") for heading in headings.values()])
-    tokens += sum([c.forms[-1].tokens for c in wanted])
-    return max(0, min(tokens, room, packing.left))
+    tokens: dict[Block, int] = {}
+    for one in wanted:
+        tokens[one.block] = tokens.get(one.block, 0) + one.forms[-1].tokens
+    # More than its own limit a block cannot take.
+    needs = frames + sum([min(asked, packing.unspent(block)) for block, asked in tokens.items()])
+    needs += sum([packing.count(f"{heading}\n") for heading in headings.values()])
+    return max(0, min(needs, room)) if room > frames else 0
 
 
 def _pack_by_value(packing: _Packing, valued: Sequence[Candidate]) -> None:

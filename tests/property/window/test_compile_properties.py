@@ -275,6 +275,18 @@ def test_never_under_budget_while_something_worth_its_tokens_would_fit(
             assert "not worth its tokens" in verdict.reason
 
 
+@given(st.integers(1, 40), st.integers(200, 6000), st.integers(0, 300))
+def test_no_room_is_kept_free_for_more_than_a_block_may_take(many: int, tokens: int, limit: int) -> None:
+    """Facts may ask for more than their limit, which leaves the rest to the conversation."""
+    text = "- Ada grows roses behind the house, and does not like tulips at all."
+    facts = [Candidate(f"f{n}", "facts", (Form(COUNT(text), text=text),), n, value=0.7) for n in range(many)]
+    said = form_of(ShownTurn("t", "full", "What grows well beside roses in the shade?", "Foxgloves do."))
+    turns = [Candidate(f"t{n}", "recent" if n > 290 else "older", (said,), n) for n in range(1, 300)]
+    asked = Candidate("now", "current", (form_of(ShownTurn("now", "full", "Which tulips?")),))
+    compiled = compile_window([*facts, *turns, asked], Budget(tokens, {"facts": limit}), COUNT)
+    assert tokens - compiled.tokens < FRAMES_TOKENS + (CUT_TURNS + 1) * said.tokens
+
+
 @given(offers(), BUDGETS)
 def test_the_limits_of_blocks_are_kept_and_used(candidates: list[Candidate], tokens: int) -> None:
     """Facts with corrections, episodes, chunks: none is over its limit, and what one refused does not fit into the rest of it."""
