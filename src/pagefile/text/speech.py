@@ -1,7 +1,7 @@
 """How something is said: by whom, whether it is only a question, and which texts carry its meaning.
 
-An index keeps nothing of a turn but its terms, so speaker and question are stored among them, as marks that cannot
-be terms of a text. Of a turn both sides are embedded, and its vector is their mean: joined into one text they
+An index keeps nothing of a turn but its terms, so its speaker, and that it asks or wants something from now on, are stored
+among them, as marks that cannot be terms of a text. Of a turn both sides are embedded, and its vector is their mean: joined into one text they
 retrieve less, and so does either alone. A question is the mean of itself and its form as a statement, which is what
 it looks for (`docs/decisions/0012-recall-fusion.md`).
 """
@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 from pagefile.arrays import Float32s, np
 from pagefile.text.sentences import is_cjk
+from pagefile.text.standing import lasts
 from pagefile.text.words import terms
 
-#: Marks a turn that ends with a question.
-_ASKS = "?"
+#: Mark a turn that ends with a question, and one that says what is wanted from now on.
+_ASKS, _LASTS = "?", "!"
 _SPEAKER = ":"
 _PREFIX = re.compile(r"\s*([^\W\d_][\w.'-]*(?: [\w.'-]+){0,2})(?::(?=\s)|：)")
 _MAX_NAME_CHARS = 30
@@ -37,13 +38,16 @@ class Speech(NamedTuple):
     words: Sequence[str]
     speaker: str | None
     asks: bool
+    lasts: bool = False
 
 
 def said_terms(text: str) -> list[str]:
-    """The terms of what was said, marking a speaker's name before it (`Mia: …`, 李雷：…) and a question at its end."""
+    """The terms of what was said, marking a speaker's name before it (`Mia: …`, 李雷：…), a wish that lasts and a question at its end."""
     found = terms(text)
     if (prefix := _PREFIX.match(text)) and len(prefix[1]) <= _MAX_NAME_CHARS:
         found.append(prefix[1].casefold().replace(" ", "_") + _SPEAKER)
+    if lasts(text):
+        found.append(_LASTS)
     if text.rstrip().endswith(("?", "？")):
         found.append(_ASKS)
     return found
@@ -55,10 +59,13 @@ def speech(marked: Iterable[str]) -> Speech:
     asks = bool(words) and words[-1] == _ASKS
     if asks:
         words.pop()
+    wants = bool(words) and words[-1] == _LASTS
+    if wants:
+        words.pop()
     speaker = None
     if words and len(words[-1]) > 1 and words[-1].endswith(_SPEAKER):
         speaker = words.pop()[:-1].replace("_", " ")
-    return Speech(words, speaker, asks)
+    return Speech(words, speaker, asks, wants)
 
 
 def named(question: str, names: Iterable[str]) -> set[str]:

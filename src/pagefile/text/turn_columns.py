@@ -47,6 +47,7 @@ class TurnColumns:
         #: -1 if unknown.
         self._speaker = Column(np.int32)
         self._asks = Column(np.int8)
+        self._lasts = Column(np.int8)
         self._answered = Column(np.int8)
         self._session_lengths = Column(np.float64)
         self._sessions = 0
@@ -68,6 +69,7 @@ class TurnColumns:
         self._conversation.extend([end.number for end in ends])
         self._at.extend([end.at for end in ends])
         self._asks.extend([turn.said.asks for turn in turns])
+        self._lasts.extend([turn.said.lasts for turn in turns])
         self._answered.extend([turn.answered for turn in turns])
         self._speaker.extend([self._speaker_number(turn.said.speaker) for turn in turns])
         self._chinese += sum(_is_chinese(turn.said.words[:_LANGUAGE_WORDS]) for turn in turns)
@@ -131,6 +133,11 @@ class TurnColumns:
     def asks(self) -> Numbers:
         """1 for turns that only ask."""
         return self._asks.view
+
+    @property
+    def lasts(self) -> Numbers:
+        """1 for turns that say what is wanted from now on."""
+        return self._lasts.view
 
     @property
     def mostly_chinese(self) -> bool:

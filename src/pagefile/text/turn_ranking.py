@@ -18,6 +18,7 @@ from pagefile.text.postings import Document, Postings
 from pagefile.text.recall_gate import names_only_a_time
 from pagefile.text.sentences import language
 from pagefile.text.speech import named, speech
+from pagefile.text.standing import is_task
 from pagefile.text.times import periods
 from pagefile.text.turn_columns import NewTurn, TurnColumns
 from pagefile.text.turn_scores import Similarity, Timely, scores, timely
@@ -161,7 +162,8 @@ class TurnIndex(Generic[K]):
             matches = self._matches(asked)
             by_named = self._turns.by_named(question)
             similarity = self._similarity(meaning if isinstance(meaning, Keyed) else Keyed.of(meaning or {}))
-            found = scores(self._turns, matches, spoken, similarity, when, by_named)
+            task = is_task(question)
+            found = scores(self._turns, matches, spoken, similarity, when, by_named, is_task=task)
             score = sum(found.parts.values(), np.zeros(len(found.slots)))
             if when is not None and when.inside.any() and names_only_a_time(question):
                 eligible = when.inside

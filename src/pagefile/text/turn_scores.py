@@ -49,6 +49,8 @@ NOT_NEAR = 0.5
 #: asked for.
 SPEAKER = 0.2
 ASKING_TURN = 0.15
+#: The bonus for a turn that says what is wanted from now on, where the message is a task.
+LASTING_WISH = 0.4
 #: The bonus for a turn within the time the question names.
 TIME = 1.5
 #: The share of that bonus for a time that was counted back ("last Saturday") instead of named.
@@ -94,6 +96,8 @@ def scores(
     similarity: Similarity,
     timely: Timely | None,
     by_named: Bools | None,
+    *,
+    is_task: bool = False,
 ) -> Scores:
     discount, of = LENGTH_DISCOUNT[spoken], MEANING[spoken]
     own, near = _near(turns, matches, discount)
@@ -116,6 +120,8 @@ def scores(
     if by_named is not None and len(similarity.near):
         surroundings += scale * of.named * by_named[slots]
     weight = 1 - ASKING_TURN * (turns.asks & ~turns.answered)[slots]
+    if is_task:
+        weight *= 1 + LASTING_WISH * turns.lasts[slots]
     time = np.zeros(len(slots))
     if timely is not None:
         # The bonus of the time for the meaning counts as meaning: a turn with neither words nor the time gets none.

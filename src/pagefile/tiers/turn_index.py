@@ -25,7 +25,7 @@ from pagefile.tiers.base import Vectors
 
 #: Names the way `said_terms` and `terms` split a text: it must change whenever their output does, which a
 #: test detects.
-ANALYZER = "words-2"
+ANALYZER = "words-3"
 #: Questions whose vectors are cached: a tool loop asks the same one repeatedly.
 _QUESTIONS = 256
 #: From this many turns on, segmenting them would block the event loop.

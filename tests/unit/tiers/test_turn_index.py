@@ -15,7 +15,7 @@ PROBE = (
     "I'm running 3.5 km on 2024-05-03 with Anna's dog; order A-1234, /usr/bin, a@b.org, C++ and C#, 1,234.50 USD, v1.2.3. "
     "我对青霉素过敏，2024年5月3日服用了50毫克阿莫西林，订单号是XK-2201。カタカナ 한국어 ＡＢＣ who are you 不是 谢谢"
 )
-KNOWN = {"words-2": "208c687ab858ed90"}
+KNOWN = {"words-3": "208c687ab858ed90"}
 
 
 def test_the_analyzer_is_named_again_when_terms_change():
