@@ -1,8 +1,8 @@
 """Whether a model's summary tells what a conversation needs told: beside the one that our rules make of it.
 
 The sentences that the rules choose must not be lost. A model that tells a good part of their numbers, dates, names and allergies in words of its own
-wrote a summary, and what it left out is added as far as there is room. One that tells less, that mostly copies and lacks much of them, or that writes
-in another language, is not believed: the rules' summary takes its place.
+wrote a summary, and what it left out is added as far as there is room. One that tells less, that mostly copies, or that writes in another language, is not
+believed: the rules' summary takes its place.
 """
 
 import re
@@ -13,9 +13,8 @@ from pagefile.text.extract import anchors, says_anchors, summarize
 from pagefile.text.sentences import Language, language, sentences
 from pagefile.text.words import terms
 
-#: How much of what the rules keep a model's summary has to say. One that copies chose sentences, which the rules do better; one that tells also
-#: puts dates and amounts in other forms, which are not recognised.
-_COPIED_SAYS, _TOLD_SAYS = 0.6, 0.25
+#: How much of what the rules keep a model's summary has to say; it puts dates and amounts in other forms, too, which are not recognised.
+_SAYS = 0.25
 #: How much of the words of a sentence without anything exact: a Chinese word is there in its parts and pairs, too.
 _ALIKE = {"en": 0.5, "zh": 0.3}
 _ALL = 1_000_000
@@ -36,6 +35,8 @@ _AROUND = re.compile(
 )
 #: Who said a line of the rules' summary.
 _SPEAKER = re.compile(r"(?P<who>(?:[^\s:：]{1,20}: )?)(?P<said>.*\S.*)")
+#: What stands before a copied sentence: a bullet, a number, who said it, or "Summary so far:".
+_BEFORE = re.compile(r"^[\s#*>•-]*(?:\d+[.)、]\s*)?(?:\*{0,2}\w+(?: \w+){0,2}(?:\*{0,2}:\*{0,2}\s|\*{0,2}：\*{0,2})\s*)?")
 _FENCE = re.compile(r"^[ \t]*```\w*[ \t]*$", re.MULTILINE)
 
 
@@ -51,7 +52,7 @@ class Asked:
 
 
 def completed(answer: str, asked: Asked) -> str | None:
-    """A model's summary with what it left out; None if it says too little of what the rules keep."""
+    """A model's summary with what it left out; None if it says too little of what the rules keep, or copies: they choose sentences better."""
     by_rules = _extract(asked, asked.limit)
     # Without a limit: what is not in it was overruled, or says nothing.
     holds, given = _extract(asked, _ALL), _given(asked)
@@ -59,26 +60,17 @@ def completed(answer: str, asked: Asked) -> str | None:
     # Where nothing is left, the whole is judged by what it says.
     text = "".join(one for one in sentences(plain) if _still(one, holds, given)).strip() or plain
     kept = list(_told(by_rules))
+    if not text or _is_copied(plain, given) or not _says_enough(text, kept):
+        return None
     missing = [(who, one) for who, one in kept if not _says(text, one)]
-    copied = _is_copied(text, given)
-    if not text or not _says_enough(text, kept, missing, copied=copied):
-        return None
     added = _fitting(missing, asked.limit - asked.measure(text) - 1, asked.measure)
-    if copied and len(added) < len(missing):
-        # Nothing that the rules keep makes way for what was copied.
-        return None
     return "\n".join(part for part in (text, _lines(added)) if part)
 
 
-def _says_enough(
-    text: str, kept: Sequence[tuple[str, str]], missing: Sequence[tuple[str, str]], *, copied: bool
-) -> bool:
-    if copied:
-        lost = sum(_weight(one) for _, one in missing)
-        return lost <= (1 - _COPIED_SAYS) * sum(_weight(one) for _, one in kept)
+def _says_enough(text: str, kept: Sequence[tuple[str, str]]) -> bool:
     words = text.casefold()
     exact = [re.findall(r"\w+", anchor.casefold()) for _, one in kept for anchor in anchors(one)]
-    return sum(all(part in words for part in parts) for parts in exact) >= _TOLD_SAYS * len(exact)
+    return sum(all(part in words for part in parts) for parts in exact) >= _SAYS * len(exact)
 
 
 def _fitting(
@@ -108,7 +100,7 @@ def _is_copied(text: str, given: str) -> bool:
 
 
 def _bare(sentence: str) -> str:
-    return sentence.strip().rstrip("。.!！")
+    return _BEFORE.sub("", sentence).strip().rstrip("。.!！")
 
 
 def _given(asked: Asked) -> str:

@@ -210,9 +210,30 @@ async def test_a_summary_that_says_too_little_is_none(tongue, answer):
         await summarised(answer, tongue)
 
 
-async def test_a_checkpoint_by_a_weak_model_is_the_one_without_a_model():
+@pytest.mark.parametrize(
+    "form", ["{}", "User: {}", "用户：{}", "Summary so far: {}", "- {}", "1. {}", "* **User:** {}"]
+)
+async def test_a_copy_is_none(form):
+    """Choosing sentences is what the rules do better: what was overruled is copied as well."""
+    said = [*TRIP, ("user", "The flight to Oslo is on 4 May at 8:20 now, not at 7:15.")]
+    copy = "\n".join(form.format(text) for _, text in said[:-1])
+    with pytest.raises(ModelOutputError, match="copies"):
+        await ChatSummarizer(Scripted(copy)).summarize(SummaryRequest(None, tuple(said), 400, "en"))
+
+
+class Copying(ChatModel):
+    """Repeats what it is shown, earlier summaries of its own too."""
+
+    async def complete(self, messages, *, max_tokens):
+        return messages[-1]["content"]
+
+
+@pytest.mark.parametrize(
+    "weak", [Scripted("The user and the assistant talked about travel and a hotel."), Copying()]
+)
+async def test_a_checkpoint_by_a_weak_model_is_the_one_without_a_model(weak):
     made = []
-    for model in (None, Scripted("The user and the assistant talked about travel and a hotel.")):
+    for model in (None, weak):
         async with Memory.open("memory://", model=model, embedder="none") as memory:
             chat = memory.conversation("c")
             for at in (0, 2):
