@@ -32,6 +32,10 @@ class SlowMemoryError(TimeoutError):
     """The memory took longer than a hook may wait."""
 
 
+#: Failures whose words say all there is to say: a traceback would only hide them.
+_SELF_EXPLAINING = (SlowMemoryError, SettingsError, ClosedError)
+
+
 def inner_of(memory: Memory | BlockingMemory | str | PathLike[str] | None) -> Memory:
     """The memory itself; the name of a database, which is easily given in its place, is refused."""
     if memory is None or isinstance(memory, str | PathLike):
@@ -80,7 +84,7 @@ class MemoryLoop:
             if not keep:
                 running.cancel()  # without effect once it is done
         if not done:
-            raise SlowMemoryError(f"no answer within {timeout_s:g} s")
+            raise SlowMemoryError(f"it took longer than {timeout_s:g} s")
         return running.result()
 
     def submitted(self, work: Work[R]) -> Future[R]:
@@ -159,7 +163,7 @@ class FailOpen:
                 if not always:
                     running.cancel()
                 self._hold(running)
-                raise SlowMemoryError(f"no answer within {self.timeout_s:g} s")
+                raise SlowMemoryError(f"it took longer than {self.timeout_s:g} s")
             return running.result()
         return otherwise
 
@@ -226,10 +230,12 @@ class FailOpen:
                 logger.debug("%s: %s failed again: %s", self.integration, what, told)
                 return
             self._told.add((what, type(error)))
-            once = "%s: %s failed; the run continues without it (logged once for this kind of failure)"
-            if self._of_many:
+            once = "%s: %s failed; the run continues without memory (logged once for this kind of failure)"
+            if isinstance(error, _SELF_EXPLAINING) and not self._of_many:
+                logger.error(f"{once}: %s", self.integration, what, error)  # noqa: G004, TRY400
+            elif self._of_many:
                 places = "".join(format_tb(error.__traceback__))
-                located = "%s: %s failed, the run continues without it: %s at\n%s"
+                located = "%s: %s failed, the run continues without memory: %s at\n%s"
                 logger.error(located, self.integration, what, type(error).__name__, places)  # noqa: TRY400 - without its text
             else:
                 logger.exception(once, self.integration, what)

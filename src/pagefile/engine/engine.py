@@ -450,7 +450,7 @@ class Engine:
         self.meter.count("pagefile_degraded_total", tier=tier)
         if logs and isinstance(error, ModelUnavailableError):
             # The tier works: a model that is slow or still loading is not a failure of the tier.
-            logger.warning("the %s tier goes on without its model: %s", tier, error)
+            logger.warning("%s: %s", tier, error)
         elif logs:
             logger.error("the %s tier failed; going on without it", tier, exc_info=error)
 
