@@ -1,8 +1,12 @@
-"""Exponential backoff with an upper limit."""
+"""How long to pause: after failures, longer each time up to a limit; between looks at everything, as long as they cost."""
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import monotonic
+
+#: Looks take a twentieth of the time at most.
+_PAUSE_PER_LOOK = 20.0
 
 
 @dataclass(kw_only=True, slots=True)
@@ -42,3 +46,20 @@ class Backoff:
     def succeeded(self) -> None:
         """An attempt succeeded: the next failure starts with the shortest pause again."""
         self._rest_s = self._until = 0.0
+
+
+@dataclass(slots=True)
+class LookPause:
+    """The pause between looks at all conversations, of which there may be a million.
+
+    What counts is the quickest of the last three: a machine that is busy with other things makes a look take longer, and a pause of
+    twenty times that would hide for half a minute what goes on meanwhile.
+    """
+
+    least_s: float
+    _taken_s: deque[float] = field(default_factory=lambda: deque([0.0, 0.0], maxlen=3), init=False)
+
+    def after(self, taken_s: float) -> float:
+        """Seconds to pause after a look that took so long."""
+        self._taken_s.append(taken_s)
+        return max(self.least_s, _PAUSE_PER_LOOK * min(self._taken_s))

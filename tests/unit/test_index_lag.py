@@ -1,5 +1,6 @@
 """How far vectors are behind, and who waits for them."""
 
+from pagefile.backoff import LookPause
 from pagefile.ports import Behind
 from pagefile.records import Scope
 from pagefile.tiers.index_lag import LONGEST_WAIT_S, IndexLag
@@ -71,3 +72,11 @@ async def test_nobody_waits_for_vectors_that_are_not_made():
     await watched.look(0.0, (0, 100))
     await watched.look(60.0, (0, 200))
     assert 0.0 == watched.lag.wait_s("default")
+
+
+async def test_a_look_that_was_slow_once_does_not_put_off_the_next():
+    """On a busy machine one took half a second, and for ten seconds the lag was that of before."""
+    pause = LookPause(1.0)
+    assert [1.0, 1.0, 1.0] == [pause.after(taken) for taken in (0.01, 2.0, 2.0)]
+    assert 40.0 == pause.after(2.0)
+    assert 1.0 == pause.after(0.01)

@@ -17,7 +17,7 @@ from time import monotonic
 import anyio
 import anyio.lowlevel
 
-from pagefile.backoff import Backoff
+from pagefile.backoff import Backoff, LookPause
 from pagefile.ports import Meter
 from pagefile.records import Scope
 from pagefile.tiers.base import Backlog, Pace, RetryLater, Tier, guarded
@@ -27,8 +27,6 @@ logger = logging.getLogger("pagefile")
 _LOOKING = "look for what others wrote"
 #: A task that takes longer, such as a model that hangs, no longer counts as one of those that run at once.
 SLOW_S = 1.0
-#: Between two looks at what others wrote, pause for at least this many times the duration of one.
-_LOOK_SHARE = 20.0
 #: How many slow tasks a line may have besides; then the others wait.
 _MOST_SLOW = 500
 #: What a task concerns: a conversation, or None for a scan of the whole log for other processes' writes.
@@ -372,11 +370,11 @@ class Line:
 
     async def _poll(self, every_s: float) -> None:
         """A round over the whole log may cost more than a scan, so it starts only if there is something to do."""
+        pause = LookPause(every_s)
         while True:
             began = monotonic()
             await self._try(_LOOKING, self._look)
-            # A look at a million conversations takes a second: it never takes more than a small share of the time.
-            await anyio.sleep(max(every_s, _LOOK_SHARE * (monotonic() - began)))
+            await anyio.sleep(pause.after(monotonic() - began))
 
 
 def _caring(scope: Scope) -> str:

@@ -56,7 +56,9 @@ class ChatSummarizer(Summarizer):
         asked = Asked(request.said, request.previous, tongue, request.max_tokens, open_counter().count)
         summary = await anyio.to_thread.run_sync(completed, answer, asked)
         if summary is None:
-            raise ModelOutputError(f"the answer copies the conversation or leaves out most of it: {answer.strip()[:80]!r}")
+            raise ModelOutputError(
+                f"the answer copies the conversation or leaves out most of it: {answer.strip()[:80]!r}"
+            )
         return summary
 
 

@@ -36,7 +36,9 @@ _AROUND = re.compile(
 #: Who said a line of the rules' summary.
 _SPEAKER = re.compile(r"(?P<who>(?:[^\s:：]{1,20}: )?)(?P<said>.*\S.*)")
 #: What stands before a copied sentence: a bullet, a number, who said it, or "Summary so far:".
-_BEFORE = re.compile(r"^[\s#*>•-]*(?:\d+[.)、]\s*)?(?:\*{0,2}\w+(?: \w+){0,2}(?:\*{0,2}:\*{0,2}\s|\*{0,2}：\*{0,2})\s*)?")
+_BEFORE = re.compile(
+    r"^[\s#*>•-]*(?:\d+[.)、]\s*)?(?:\*{0,2}\w+(?: \w+){0,2}(?:\*{0,2}:\*{0,2}\s|\*{0,2}：\*{0,2})\s*)?"
+)
 _FENCE = re.compile(r"^[ \t]*```\w*[ \t]*$", re.MULTILINE)
 
 

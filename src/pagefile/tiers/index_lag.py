@@ -13,6 +13,7 @@ from time import monotonic
 
 import anyio
 
+from pagefile.backoff import LookPause
 from pagefile.ports import Behind
 from pagefile.records import Scope
 from pagefile.tiers.base import guarded
@@ -20,8 +21,6 @@ from pagefile.tiers.base import guarded
 logger = logging.getLogger("pagefile")
 
 LOOK_S = 1.0
-#: A look may read all conversations: pause for at least this many times its duration.
-_LOOK_SHARE = 20.0
 #: Receipts name a lag from here on; below it is what a round of background work takes.
 TOLD_S = 5.0
 #: How long a turn waits at most.
@@ -76,11 +75,12 @@ class IndexLag:
 
     async def watch(self) -> None:
         """Look again and again; a store or a model that fails is reported by those who need it."""
+        pause = LookPause(LOOK_S)
         while True:
             began = self.now()
             with guarded(lambda error: logger.debug("could not look how far vectors are: %s", error)):
                 await self.look()
-            await self.sleep(max(LOOK_S, _LOOK_SHARE * (self.now() - began)))
+            await self.sleep(pause.after(self.now() - began))
 
     def turns(self, scope: Scope | None = None) -> int:
         """How many entries of the log are not read yet, at least."""
