@@ -1,10 +1,12 @@
 """Makes what train.py needs on the machine with the GPU: python pack.py DATA WHEELS OUT
 
 Writes weights.npz (the base model, only the pieces that occur) and data.npz (texts as numbers of pieces; questions, gold, hard negatives;
-pairs; words). Needs numpy alone; takes some minutes.
+pairs; words), and texts.json.xz (the texts themselves, for second.py). Needs numpy alone; takes some minutes.
 """
 
 import hashlib
+import json
+import lzma
 import math
 import random
 import sys
@@ -161,6 +163,8 @@ def main(data: Path, wheels: Path, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(folder / "data.npz", **out)
     np.savez_compressed(folder / "weights.npz", **weights(base, used))
+    with lzma.open(folder / "texts.json.xz", "wt") as file:
+        json.dump(list(texts.place), file)
     print(
         f"{len(texts.rows)} texts, {len(flat)} pieces, {len(used)} of {len(base.pieces)} different",
         flush=True,

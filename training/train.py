@@ -1,11 +1,13 @@
 """Trains the encoder on a GPU: python train.py PACKED OUT [--leave SETS] [--layers 0,3,7,11] ...
 
-First the base model, twelve layers deep, learns to find what answers a question (the teacher); then a few of its layers learn to say the same
-(the student), which is written with 8 bits a weight. A set that is left out is left out of both. Needs torch and numpy alone.
+First the base model, twelve layers deep, learns to find what answers a question (the teacher); then some or all of its layers learn to say the same
+(the student), which is written with 8 bits a weight. Where second.py has worked out what another encoder makes of the texts, a head that is thrown away
+afterwards says that, too: it keeps what the student knows of the world. A set that is left out is left out of all. Needs torch and numpy alone.
 """
 
 import argparse
 import time
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -17,6 +19,10 @@ HEADS, WIDTH = 12, 384
 #: The time of these steps says how many fit into the seconds given.
 WARM = 40
 TEMPERATURE = 0.04
+#: Directions in which languages differ, which are taken out of every vector; how much of the mean; and from how many pairs they are known.
+DIRECTIONS, CENTRED, PAIRS_FOR_DIRECTIONS = 2, 0.7, 1200
+#: The second encoder's similarities lie wider apart than ours; how many texts and words of a step it teaches.
+SECOND_TEMPERATURE, SECOND_TEXTS, SECOND_WORDS = 0.08, 1400, 700
 #: Pieces of the shortest part of a text that the student learns beside whole ones.
 SHORTEST = 5
 #: The base model was trained with this one: its similarities lie close together.
@@ -58,7 +64,12 @@ def on_device(array):
 
 
 def encoded(p, ids, sizes, layers):
-    """BERT in half precision over texts one after the other, the mean of its last layer for each, of unit length."""
+    """A vector of unit length for each text."""
+    return F.normalize(summed(p, ids, sizes, layers)[1], dim=-1)
+
+
+def summed(p, ids, sizes, layers):
+    """BERT in half precision over texts one after the other: the sums of what goes into its first layer, and of its last, for each."""
     norm = lambda x, name: F.layer_norm(x, (WIDTH,), p[name + ".w"], p[name + ".b"], 1e-12)
     linear = lambda x, name: F.linear(x, p[name + ".w"], p[name + ".b"])
     starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -67,14 +78,15 @@ def encoded(p, ids, sizes, layers):
         np.repeat(np.arange(len(sizes)), sizes),
     )
     place, owner, bounds = on_device(place), on_device(owner), on_device(starts.astype(np.int32))
+    each = lambda x: torch.zeros(len(sizes), WIDTH, device=DEVICE).index_add(0, owner, x.float())
     x = norm(F.embedding(ids, p["word"]) + F.embedding(place, p["pos"]) + p["type"], "emb.ln")
+    first = each(x)
     for n in range(layers):
         q, k, v = linear(x, f"l{n}.qkv").view(len(x), 3, HEADS, -1).unbind(1)
         a = attention(q, k, v, bounds, sizes).reshape(x.shape)
         x = norm(x + linear(a, f"l{n}.ao"), f"l{n}.aln")
         x = norm(x + linear(F.gelu(linear(x, f"l{n}.fi")), f"l{n}.fo"), f"l{n}.oln")
-    total = torch.zeros(len(sizes), WIDTH, device=DEVICE).index_add(0, owner, x.float())
-    return F.normalize(total, dim=-1)
+    return first, each(x)
 
 
 def attention(q, k, v, bounds, sizes):
@@ -106,7 +118,7 @@ class Model:
         return p
 
     def trainable(self):
-        return [value for name, value in self.p.items() if name.startswith(("l", "emb.ln", "pos"))]
+        return [value for name, value in self.p.items() if name.startswith(("l", "emb.ln", "pos", "head"))]
 
 
 class Texts:
@@ -135,11 +147,14 @@ class Texts:
         more.ends = np.cumsum(more.lengths)
         return more, len(self.lengths) + np.arange(len(parts))
 
-    def vectors(self, model, rows, prefixed=False):
+    def pieces(self, rows):
         sizes = self.lengths[rows]
         starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
         at = np.arange(sizes.sum()) + np.repeat(self.ends[rows] - sizes - starts, sizes)
-        ids = self.flat[at]
+        return self.flat[at], sizes, starts
+
+    def vectors(self, model, rows, prefixed=False):
+        ids, sizes, starts = self.pieces(rows)
         if prefixed:
             ids = np.insert(ids, np.repeat(starts + 1, len(self.prefix)), np.tile(self.prefix, len(rows)))
             sizes = sizes + len(self.prefix)
@@ -380,6 +395,60 @@ def student_loss(model, lessons, table, args):
     return loss + args.same * (1 - (torch.cat(ours) * torch.cat(told)).sum(-1)).mean()
 
 
+def with_head(model, size):
+    """Beside its vector a student says that of another encoder, of this size."""
+    drawn = lambda out, into: torch.randn(out, into, device=DEVICE) / into**0.5
+    model.p["head.wide"] = drawn(2 * WIDTH, 2 * WIDTH)
+    model.p["head.bias"] = torch.zeros(2 * WIDTH, device=DEVICE)
+    model.p["head.narrow"], model.p["head.straight"] = (
+        drawn(size, 2 * WIDTH) * 0.5,
+        drawn(size, 2 * WIDTH) * 0.5,
+    )
+    return model
+
+
+def second_loss(model, lessons, second, texts):
+    rng = lessons.rng
+    rows = np.unique(
+        np.concatenate(
+            [
+                rng.choice(lessons.pool, SECOND_TEXTS, replace=False),
+                rng.choice(lessons.words, SECOND_WORDS, replace=False),
+            ]
+        )
+    )
+    ids, sizes, _ = texts.pieces(rows)
+    sums = torch.cat(summed(model.half(), on_device(ids), sizes, model.layers), 1)
+    x, p = sums / on_device(sizes).float()[:, None].sqrt(), model.p
+    wide = F.relu(F.linear(x, p["head.wide"], p["head.bias"]))
+    ours = F.normalize(F.linear(wide, p["head.narrow"]) + F.linear(x, p["head.straight"]), dim=-1)
+    theirs = second[on_device(rows)].float()
+    apart = agreement(theirs @ theirs.T, ours @ ours.T, temperature=SECOND_TEMPERATURE)
+    return 3 * (1 - (ours * theirs).sum(-1)).mean() + 0.5 * apart
+
+
+@torch.no_grad()
+def directions(model, lessons, texts):
+    """In which the same text differs most between English and Chinese: without them a text is nearest to what means the same, not to what is in its
+    language. And where most texts lie: without that, texts that have nothing in common are hardly alike."""
+    pairs = np.concatenate([lessons.pairs["bilingual"], lessons.held["bilingual"]])
+    pairs = pairs[np.random.default_rng(7).permutation(len(pairs))[:PAIRS_FOR_DIRECTIONS]]
+    english, chinese = (
+        np.concatenate(
+            [
+                texts.vectors(model, pairs[n : n + 256, side]).float().cpu().numpy()
+                for n in range(0, len(pairs), 256)
+            ]
+        )
+        for side in (0, 1)
+    )
+    language = np.linalg.svd(chinese - english, full_matrices=False)[2][:DIRECTIONS]
+    both = np.concatenate([english, chinese])
+    both -= both @ language.T @ language
+    centre = (both / np.linalg.norm(both, axis=1, keepdims=True)).mean(0)
+    return {"language": language.astype(np.float32), "centre": (CENTRED * centre).astype(np.float32)}
+
+
 def trained(model, loss_of, steps, rate, most, said):
     params = model.trainable()
     for value in params:
@@ -428,7 +497,7 @@ def eight_bits(model):
     """What is written: matrices in 8 bits with a scale for each output, the rest as it is; the model then has just that."""
     out = {}
     for name, value in model.p.items():
-        if name == "word":
+        if name == "word" or name.startswith("head"):
             continue
         if name.startswith("l") and name.split(".", 1)[1] in MATRICES:
             scale = value.abs().amax(1, keepdim=True) / 127 + 1e-12
@@ -450,11 +519,11 @@ def main():
     parser.add_argument(
         "--leave", default="nothing", help="sets, one after the other: longmemeval,realmem,..."
     )
-    parser.add_argument("--layers", default="0,2,4,7,9,11")
+    parser.add_argument("--layers", default="0,1,2,3,4,5,6,7,8,9,10,11")
     parser.add_argument("--teacher-steps", type=int, default=450)
-    parser.add_argument("--student-steps", type=int, default=3000)
+    parser.add_argument("--student-steps", type=int, default=1750)
     parser.add_argument("--rate", type=float, default=8e-5)
-    parser.add_argument("--student-rate", type=float, default=5e-4)
+    parser.add_argument("--student-rate", type=float, default=2e-4, help="5e-4 for six layers")
     parser.add_argument("--pairs", type=float, default=0.5)
     parser.add_argument("--terms", type=float, default=0.5)
     parser.add_argument("--keep", type=float, default=0.5)
@@ -474,6 +543,8 @@ def main():
     began, data = time.time(), dict(np.load(args.folder + "/data.npz"))
     base, texts = Model(base_model(args.folder + "/weights.npz"), 12), Texts(data)
     base.p["word"] = base.p["word"].bfloat16()
+    second = Path(args.folder) / "second.npy"
+    second = torch.tensor(np.load(second), device=DEVICE) if second.exists() else None
     kept = None
     for leave in args.leave.split(","):
         if time.time() - began > args.seconds:
@@ -509,15 +580,19 @@ def main():
             lessons.crop()
         table = lessons.texts.all(teacher, lessons.every())
         student = cut(teacher, [int(n) for n in args.layers.split(",")])
+        if second is not None:
+            with_head(student, second.shape[1])
+        also = (lambda: second_loss(student, lessons, second, texts)) if second is not None else lambda: 0
         trained(
             student,
-            lambda: student_loss(student, lessons, table, args),
+            lambda: student_loss(student, lessons, table, args) + also(),
             args.student_steps,
             args.student_rate,
             args.most,
             "student",
         )
-        np.savez(f"{args.out}/without-{leave}.npz", **eight_bits(student))
+        made = eight_bits(student)
+        np.savez(f"{args.out}/without-{leave}.npz", **made, **directions(student, lessons, texts))
         tell(f"student {args.layers}", student)
 
 
