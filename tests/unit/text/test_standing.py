@@ -22,6 +22,7 @@ NOON = datetime(2025, 6, 18, 12, tzinfo=UTC)
         "I'm on a budget, so I prefer simple tools",
         "I'd rather take the train",
         "以后回答都用中文",
+        "以后推荐书都要说明页数",
         "每次你写代码都要加注释",
         "我更喜欢靠窗的座位",
     ],
