@@ -188,20 +188,20 @@ def _data(cli: Invocation) -> Check:
         nonlocal seen
         seen = done, total
 
-    async def look(memory: Memory) -> Report | None:
-        with anyio.move_on_after(_LOOK_S):
-            return await verify(memory.engine, progress=progress)
+    async def look(memory: Memory) -> tuple[Report, bool]:
+        limit = anyio.CancelScope(deadline=anyio.current_time() + _LOOK_S)
+        return await verify(memory.engine, progress=progress, within=limit), limit.cancelled_caught
 
     try:
-        report = cli.run(look, settings=quiet(cli.settings))
+        report, cut = cli.run(look, settings=quiet(cli.settings))
     except PagefileError as error:
         return Check("data", "broken", str(error), _VERIFY)
-    if report is None:
-        return Check("data", "ok", f"{number(seen[0])} of {number(seen[1])} rows checked, all intact", _REST)
     if report.damage:
         places = {one.conversation for one in report.findings if one.level == "damage"} - {None}
         where = f" in {', '.join(sorted(filter(None, places))[:5])}" if places else ""
         return Check("data", "broken", f"{plural(report.damage, 'thing')} damaged{where}", _VERIFY)
+    if cut:
+        return Check("data", "ok", f"{number(seen[0])} of {number(seen[1])} rows checked, all intact", _REST)
     return Check("data", "ok", f"{plural(report.checked.get('rows', 0), 'row')} checked, all intact")
 
 

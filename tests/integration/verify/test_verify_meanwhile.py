@@ -3,6 +3,7 @@
 from itertools import count
 
 import anyio
+import apsw
 import pytest
 
 from pagefile import Memory, SettingsError
@@ -105,3 +106,25 @@ async def test_a_fact_does_not_come_back_after_its_conversation_was_erased(tmp_p
         await memory.settle()
         assert await memory.facts(user_id="u") == []
         assert (await verify(memory.engine, full=True)).findings == ()
+
+
+async def test_what_was_found_before_the_time_was_over_is_told(tmp_path):
+    """`doctor` looks for five seconds: on a slow machine it called intact what it had just seen to be damaged."""
+    url = f"sqlite:///{tmp_path}/a.db"
+    async with opened(url) as memory:
+        for name in ("a", "b", "c"):
+            await memory.conversation(name, user_id="u").record("hello", "hi")
+        connection = apsw.Connection(f"{tmp_path}/a.db")
+        connection.execute("UPDATE ai_message SET query = 'bye' WHERE conversation_id = 'a'")
+        connection.close()
+        limit = anyio.CancelScope()
+
+        def progress(done, _total):
+            # At the rows of the second conversation.
+            if done > 1:
+                limit.cancel()
+
+        report = await verify(memory.engine, progress=progress, within=limit)
+        assert limit.cancelled_caught
+        assert ["a"] == [one.conversation for one in report.findings if one.level == "damage"]
+        assert report.checked["conversations"] < 3

@@ -6,6 +6,8 @@ Others may write meanwhile: a conversation that changed while it was read is rea
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+import anyio
+
 from pagefile import ports
 from pagefile.damage import damage_mark, damage_since
 from pagefile.engine.engine import Engine
@@ -46,17 +48,19 @@ async def verify(
     full: bool = False,
     repair: bool = False,
     progress: Progress | None = None,
+    within: anyio.CancelScope | None = None,
 ) -> Report:
     """Check everything of a tenant, or of all; with `repair`, rebuild derived data that is wrong.
 
     A turn, a checkpoint, a page or a fact is never changed. Without `full`, what must be recomputed for
-    comparison (terms, token counts, recorded windows) is checked for a sample only.
+    comparison (terms, token counts, recorded windows) is checked for a sample only. What was found before `within`
+    is cancelled is reported.
     """
     if engine.store.audit is None:
         raise SettingsError("This store cannot be verified: it has no `audit` (see pagefile.ports.Auditor).")
     verifier = _Verifier(engine, engine.store.audit, tenant, full=full, repair=repair)
     verifier.progress = progress or verifier.progress
-    return await verifier.run()
+    return await verifier.run(within or anyio.CancelScope())
 
 
 class _Verifier(Check):
@@ -73,15 +77,16 @@ class _Verifier(Check):
         self.progress: Progress = lambda _done, _total: None
         self._total = 0
 
-    async def run(self) -> Report:
+    async def run(self, within: anyio.CancelScope) -> Report:
         mark = damage_mark()
         log = self._conversations, self._lost, self._asked_only
-        for part in (self._database, *log, self._archive, self._users, self._items, self._orphans):
-            try:
-                await part()
-            except (StoreCorruptError, *ports.UNREADABLE) as error:
-                # If one table cannot be read, the others may be.
-                self.tally.add([Finding("damage", "database", str(error))])
+        with within:
+            for part in (self._database, *log, self._archive, self._users, self._items, self._orphans):
+                try:
+                    await part()
+                except (StoreCorruptError, *ports.UNREADABLE) as error:
+                    # If one table cannot be read, the others may be.
+                    self.tally.add([Finding("damage", "database", str(error))])
         # Rows that readers left out.
         unread = [one for one in damage_since(mark) if not self._is_told(one)]
         self.tally.add(Finding("damage", "row", one) for one in unread)
