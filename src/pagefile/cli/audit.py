@@ -18,7 +18,9 @@ def audit(
     *,
     user_id: Annotated[str | None, of_user(help="Only what concerns this user.")] = None,
     key: Annotated[str | None, Option(help="Only what was done with this key (its id).")] = None,
-    limit: Annotated[int, Option(min=1, max=100_000, help="The maximum number of entries.")] = 100,
+    limit: Annotated[
+        int, Option("--limit", "-n", min=1, max=100_000, help="The maximum number of entries.")
+    ] = 100,
 ) -> None:
     """List who read or changed what in a tenant through the service, newest first; needs the setting policy.audit.
 

@@ -21,8 +21,8 @@ ConfigFile = Annotated[Path | None, _where("--config", metavar="FILE", help=_CON
 Tenant = Annotated[str | None, _where(help="The tenant. By default, `default`.")]
 AsJson = Annotated[bool, Option("--json", help="Print JSON and nothing else.")]
 Full = Annotated[bool, Option("--full", help="Print whole texts and every row.")]
-Newest = Annotated[int, Option(min=1, help="How many of the newest to show.")]
-Limit = Annotated[int, Option(min=1, help="The maximum number of results.")]
+Newest = Annotated[int, Option("--limit", "-n", min=1, help="How many of the newest to show.")]
+Limit = Annotated[int, Option("--limit", "-n", min=1, help="The maximum number of results.")]
 Yes = Annotated[bool, Option("--yes", "-y", help="Do not ask.")]
 at_time = partial(Option, parser=when, metavar="2026-01-31T09:30")
 in_conversation = partial(Option, "--conversation", "-c")

@@ -65,6 +65,8 @@ def export(
         pagefile export clinic.jsonl --tenant clinic
         pagefile export ada.jsonl --user ada
     """
+    if str(file) == "-":
+        raise BadParameter("an export is written to a file, whole or not at all: name one")
     head = _head(file) if file.is_file() else b""
     if head and _MARK not in head[:64]:
         # It may be a database.
