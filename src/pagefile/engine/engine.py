@@ -107,6 +107,8 @@ class Engine:
         self.closed = False
         #: How often each tier failed since opening.
         self.failures: dict[str, int] = {}
+        #: Models that were slow or away, as they were logged: each once, since it happens with every request then.
+        self._models_away: set[tuple[str, str]] = set()
         self.cache = cache
         self.ledger = Ledger(kit.store.reader)
         self.policy = Policy.of(kit.settings)
@@ -450,7 +452,9 @@ class Engine:
         self.meter.count("pagefile_degraded_total", tier=tier)
         if logs and isinstance(error, ModelUnavailableError):
             # The tier works: a model that is slow or still loading is not a failure of the tier.
-            logger.warning("%s: %s", tier, error)
+            told = (tier, str(error))
+            logger.log(logging.DEBUG if told in self._models_away else logging.WARNING, "%s: %s", *told)
+            self._models_away.add(told)
         elif logs:
             logger.error("the %s tier failed; going on without it", tier, exc_info=error)
 
