@@ -23,7 +23,8 @@ TRUST_S = 2.0
 _DOUBT_S, _SKEW_S = 30.0, 10.0
 #: A process that looked so recently does not look again.
 _LOOK_S = TRUST_S / 2
-#: What is left of it when it is renewed, by the next write that needs it.
+#: What is left of it when it is renewed, by the next write that needs it: longer than `TRUST_S`, so that what was compared before
+#: a write is over before the doubt about it.
 _RENEW_S = 10.0
 _RETRY_S = 0.05
 _KEPT = timedelta(days=365)
@@ -63,11 +64,11 @@ class CacheDoubts:
 
     async def outlast(self, retry: Callable[[], Awaitable[bool]]) -> None:
         """Return when no process believes what it compared before now, or as soon as the cache is told after all."""
-        now = self._now()
-        said = now < self._said_until
-        if self._said_until - now < _RENEW_S:
+        until = self._said_until
+        if until - self._now() < _RENEW_S:
             await self._say()
-        if not said:
+        if self._now() >= until:
+            # It was not said before, or was over before it was said again.
             self._said_at = self._now()
         while (left := self._said_at + TRUST_S - self._now()) > 0:
             await self._sleep(min(left, _RETRY_S))
