@@ -8,9 +8,11 @@ answer renews its lease, however long it takes.
 import json
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import timedelta
+from uuid import uuid4
 
-from pagefile.errors import ConflictError, ErasedError, NotFoundError
+from pagefile.errors import ConflictError, ErasedError, NotFoundError, StoreError
 from pagefile.ports import Claim, Clock, LeaseStore
 from pagefile.records import Scope
 from pagefile.tiers.base import Backlog, Pace, Tier
@@ -22,6 +24,8 @@ PATIENCE = timedelta(seconds=30)
 #: The lease of an answer is kept for so long, by whom nobody looks after earlier.
 KEPT = timedelta(days=365)
 _NOT_SHORT = timedelta(days=30)
+#: The lease of a turn that is answered by a process of somebody else's, whose event loop may be held up.
+_HELD = timedelta(minutes=2)
 _AT_ONCE = 100
 _MINUTE = timedelta(minutes=1)
 
@@ -43,11 +47,33 @@ class DeadWriters(Tier):
         self._leases, self._clock = leases, clock
         #: Ends a turn without an answer; set by whoever opened the memory.
         self.give_up: GiveUp | None = None
+        #: The leases of turns that this process answers, which are renewed here.
+        self._held: set[str] = set()
+
+    async def hold(self, scope: Scope, turn_id: str) -> str | None:
+        """Say that this process answers a turn and nobody else will; returns the lease, if there is one."""
+        lease, now = uuid4().hex, self._clock.now()
+        claim = Claim(lease, scope, "turn", now, now + _HELD, now + KEPT, about(scope, turn_id))
+        try:
+            await self._leases.claim(claim)
+        except StoreError as error:
+            logger.warning("If this process dies, turn %s stays open for a day: %s", turn_id, error)
+            return None
+        self._held.add(lease)
+        return lease
+
+    async def let_go(self, lease: str | None) -> None:
+        """The turn has ended. A lease that cannot be released is, once it has lapsed."""
+        if lease is not None:
+            self._held.discard(lease)
+            with suppress(StoreError):
+                await self._leases.release(lease)
 
     async def maintain_all(self, backlog: Backlog) -> None:
         if self.give_up is None or not backlog.sweep:
             return
         now = self._clock.now()
+        await self._leases.renew(self._held, now + _HELD)
         for lease, said in await self._leases.lapsed(now - PATIENCE, kept=now + _NOT_SHORT, limit=_AT_ONCE):
             *names, turn_id = json.loads(said)
             await self._ended(lease, said, Scope(*names), turn_id, self.give_up)

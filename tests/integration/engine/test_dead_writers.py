@@ -131,3 +131,31 @@ async def test_every_process_with_background_work_looks(others, clock):
     settings = Settings(url=others.settings.url, tokenizer="estimate", worker="apart")
     async with Memory.open(settings=settings, clock=clock) as apart:
         assert others.engine.dead_writers.name not in apart.engine.worker.lines
+
+
+async def test_a_process_of_ones_own_says_that_it_answers(others, url, clock):
+    """As long as it lives, however long that takes; after its death another process gives up the turn."""
+    settings = Settings(url=url, tokenizer="estimate")
+    async with Memory.open(settings=settings, clock=clock) as memory:
+        chat = memory.conversation("c", user_id="u")
+        leases = []
+        for turn_id in ("t", "slow", "done"):
+            turn = await chat.begin(f"{SAID} {turn_id}", id=turn_id)
+            leases.append(await memory.engine.dead_writers.hold(turn.scope, turn_id))
+        for _ in range(240):
+            clock.advance(15)
+            await swept(memory)
+            await swept(others)
+        await chat.complete("slow", "不可以。")
+        await chat.complete("done", "不可以。")
+        await memory.engine.dead_writers.let_go(leases[1])
+    clock.advance(120)
+    await swept(others)
+    assert "open" == await status(others)
+    clock.advance(31)
+    await swept(others)
+    assert ["aborted", "done", "done"] == [
+        await status(others, turn_id=name) for name in ("t", "slow", "done")
+    ]
+    lapsed = await others.engine.store.leases.lapsed(clock.now() + KEPT, kept=clock.now(), limit=9)
+    assert [] == lapsed

@@ -1,6 +1,8 @@
 """The nodes as LangGraph runs them, and the same without it."""
 
+import json
 from contextlib import aclosing
+from datetime import timedelta
 from itertools import pairwise
 
 import anyio
@@ -349,3 +351,19 @@ def test_a_prompt_keeps_to_its_window(turns, results, window):
     if prompt_tokens(whole, len) <= window:
         assert [m.text for m in whole] == [m.text for m in prompt]
     assert ("S", "问") == (prompt[0].text, prompt[-1].text)
+
+
+async def test_a_turn_in_progress_says_who_answers_it(memory):
+    """So that others give it up if this process is killed; when it is over, nothing is left of that."""
+    chat = ConversationChat(memory, model=GenericFakeChatModel(messages=iter([AIMessage("盗梦空间")])))
+    leases, far = memory.engine.store.leases, memory.engine.clock.now() + timedelta(days=300)
+    async with aclosing(chat.stream_chat(request())) as events:
+        first = await anext(events)
+        ((_, said),) = await leases.lapsed(far, kept=far, limit=9)
+        assert {first["turn_id"], first["conversation_id"]} < {*json.loads(said)}
+        async for _ in events:
+            pass
+    assert [] == await leases.lapsed(far, kept=far, limit=9)
+    async with aclosing(chat.stream_chat(request())) as events:
+        await anext(events)
+    assert [] == await leases.lapsed(far, kept=far, limit=9)

@@ -355,9 +355,16 @@ class ConversationChat:
         async def begun() -> Conversation:
             # Not `append_message`, which acts as the owner if no user is named.
             chat = self.nodes.store.conversation(conversation, request.user_id or None)
-            await chat.begin(request.message, id=turn_id)
+            turn = await chat.begin(request.message, id=turn_id)
+            nonlocal lease
+            if writers is not None:
+                lease = await writers.hold(turn.scope, turn_id)
             return chat
 
+        memory = self.nodes.store.memory
+        # Without background work here, nothing would renew it.
+        writers = memory.engine.dead_writers if memory.settings.worker != "apart" else None
+        lease: str | None = None
         asking: Conversation | None = None
         try:
             asking = await self.nodes.attempt("beginning a turn", begun, None)
@@ -373,11 +380,13 @@ class ConversationChat:
                     yield event
             yield {"type": "done", "conversation_id": conversation, **answer}
         finally:
-            if not done:
-                with anyio.move_on_after(_ABORT_S, shield=True):
+            with anyio.move_on_after(_ABORT_S, shield=True):
+                if not done:
                     await self.nodes.stop(turn_id)
                     if asking is not None:
                         await given_up(asking, turn_id)
+                if writers is not None:
+                    await writers.let_go(lease)
 
 
 async def _plain(nodes: ConversationNodes, state: ConversationState) -> AsyncGenerator[ChatEvent]:
