@@ -397,12 +397,17 @@ def agents(
     most: Annotated[
         int, typer.Option(metavar="N", min=1, help="How many tasks to run at most: the next run goes on.")
     ] = 36,
+    scripted: Annotated[
+        bool,
+        typer.Option("--scripted", help="Make the calls by script: the model answers the questions alone."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Have a real model work through twelve tasks with tools, in a loop that trims, in LangChain and with Pagefile."""
     if url is not None:
-        agents_bench.measure(url, name, agents=only or (), most=most, tell=warn)
-    report = agents_bench.report([one for one in agents_bench.read() if one.model == name])
+        agents_bench.measure(url, name, agents=only or (), most=most, tell=warn, scripted=scripted)
+    kept = agents_bench.measured_name(name, scripted=scripted)
+    report = agents_bench.report([one for one in agents_bench.read() if one.model == kept])
     _tell(report, report, as_json=as_json)
 
 

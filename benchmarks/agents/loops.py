@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 
-from benchmarks.agents.world import SYSTEM, Json, Tool, World
+from benchmarks.agents.world import SYSTEM, Json, Task, Tool, World
 from benchmarks.gateway_model import trimmed
 from pagefile import Memory
 from pagefile.shapes.skeleton import as_object
@@ -45,6 +45,32 @@ class Model:
         self.prompt_tokens += usage.get("prompt_tokens", 0)
         self.requests += 1
         return response["choices"][0]["message"]
+
+
+class ScriptedCalls(Model):
+    """Makes the calls that a task asks for by script, and leaves the rest to the model, without tools: what its loop kept is measured.
+
+    A small model does not get as far by itself: after its first result it calls again, or talks about a tool.
+    """
+
+    def __init__(self, url: str, name: str, task: Task) -> None:
+        super().__init__(url, name)
+        self._task = task
+
+    async def answer(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Json]) -> Json:
+        place = max(at for at, one in enumerate(messages) if one["role"] == "user")
+        said, ask = str(messages[place]["content"]), None
+        if tools:
+            ask = next((one for one in self._task.asks if said.endswith(one["say"])), None)
+        if ask is None:
+            return await super().answer(messages, ())
+        if len(messages) > place + 1:
+            return {"role": "assistant", "content": "Done." if self._task.language == "en" else "好了。"}
+        tool = next(one for one in self._task.tools if one.name == ask["tool"])
+        arguments = json.dumps({tool.argument: ask["key"]}, ensure_ascii=False)
+        function = {"name": tool.name, "arguments": arguments}
+        call = {"id": f"call_{self._task.asks.index(ask)}", "type": "function", "function": function}
+        return {"role": "assistant", "content": None, "tool_calls": [call]}
 
 
 def functions(tools: Sequence[Tool]) -> list[Json]:

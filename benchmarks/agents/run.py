@@ -14,7 +14,7 @@ from typing import Any
 
 import anyio
 
-from benchmarks.agents.loops import AGENTS, Model, Pagefile, agent
+from benchmarks.agents.loops import AGENTS, Model, Pagefile, ScriptedCalls, agent
 from benchmarks.agents.world import Task, World, is_right, tasks
 from benchmarks.answers.run import paired_interval
 from benchmarks.report import Report, Row, machine_facts
@@ -45,14 +45,28 @@ class Run:
         return self.right == len(self.answers)
 
 
+def measured_name(name: str, *, scripted: bool) -> str:
+    """What runs are kept under: those whose calls a script made are not to be compared with the others."""
+    return f"{name}, calls scripted" if scripted else name
+
+
 def measure(
-    url: str, name: str, *, agents: Sequence[str], most: int, tell: Callable[[str], None], path: Path = RUNS
+    url: str,
+    name: str,
+    *,
+    agents: Sequence[str],
+    most: int,
+    tell: Callable[[str], None],
+    scripted: bool = False,
+    path: Path = RUNS,
 ) -> None:
     """Run up to `most` tasks that have no run of this model and agent yet."""
-    known = {(one.task, one.agent) for one in read(path) if one.model == name}
+    kept = measured_name(name, scripted=scripted)
+    known = {(one.task, one.agent) for one in read(path) if one.model == kept}
     waiting = [(one, who) for one in tasks() for who in agents or AGENTS if (one.name, who) not in known]
     for task, who in waiting[:most]:
-        one = anyio.run(_run, task, who, url, name)
+        model = ScriptedCalls(url, name, task) if scripted else Model(url, name)
+        one = anyio.run(_run, task, who, model, kept)
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(one), ensure_ascii=False) + "\n")
         tell(
@@ -60,8 +74,8 @@ def measure(
         )
 
 
-async def _run(task: Task, who: str, url: str, name: str) -> Run:
-    world, model, began = World(task), Model(url, name), time.monotonic()
+async def _run(task: Task, who: str, model: Model, name: str) -> Run:
+    world, began = World(task), time.monotonic()
     try:
         with tempfile.TemporaryDirectory(prefix="pagefile-bench-") as folder:
             async with agent(who, model, world, folder) as one:

@@ -54,6 +54,24 @@ def test_each_agent_runs_each_task_once_and_the_next_run_goes_on(measured):
     assert ("tasks done, Pagefile", 2) == (row.name, row.value)
 
 
+@pytest.mark.slow
+def test_a_script_makes_the_calls_and_the_model_answers_without_tools(tmp_path, monkeypatch):
+    """A model that cannot call is asked nothing but the questions."""
+    monkeypatch.setattr(agents, "tasks", lambda: [one for one in tasks() if one.name in SOME])
+    path = tmp_path / "runs.jsonl"
+    with Upstream(reader) as upstream:
+        agents.measure(
+            f"{upstream.url}/v1", "stub", agents=("trimming", "Pagefile"), most=4, tell=print, scripted=True, path=path
+        )  # fmt: skip
+        bodies = [body for _, _, body in upstream.requests]
+    runs = agents.read(path)
+    assert {"stub, calls scripted"} == {one.model for one in runs}
+    assert [9, 9, 8, 8] == [one.calls for one in runs]
+    assert [0, 2, 0, 2] == [one.right for one in runs]
+    assert [2] * 4 == [one.requests for one in runs]
+    assert not any("tools" in body for body in bodies)
+
+
 def test_a_result_is_given_once_and_holds_what_is_sought():
     task = tasks()[0]
     world, ask = World(task), task.asks[0]
