@@ -68,6 +68,10 @@ class Keyed(NamedTuple):
         hashes = np.fromiter(map(hash, numbers), np.int64, size)
         return cls(hashes, np.fromiter(numbers.values(), np.float64, size))
 
+    def joined(self, other: "Keyed") -> "Keyed":
+        hashes = np.concatenate([self.hashes, other.hashes])
+        return Keyed(hashes, np.concatenate([self.numbers, other.numbers]))
+
 
 class Places:
     """The numbers of things in the order in which they are added, found by the hash of their keys.

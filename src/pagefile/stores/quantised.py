@@ -159,11 +159,16 @@ def _off(one: float, other: float, dimension: int) -> float:
 
 def _rounded(vectors: Float32s) -> tuple[Numbers, Float32s, float]:
     """Vectors as whole numbers, what a step of each is worth, and the largest distance that makes."""
-    steps = np.abs(vectors).max(axis=1) / 127
+    steps = np.maximum(vectors.max(axis=1), -vectors.min(axis=1)) / 127
     steps[steps == 0] = 1.0
-    whole = np.rint(vectors / steps[:, None])
-    error = float(np.sqrt(np.square(vectors - whole * steps[:, None]).sum(axis=1).max(initial=0.0)))
-    return whole.astype(np.int8), steps, error
+    whole = vectors / steps[:, None]
+    np.rint(whole, out=whole)
+    coarse = whole.astype(np.int8)
+    # What is off, in the same memory: there are many vectors when a process begins.
+    whole *= steps[:, None]
+    np.subtract(vectors, whole, out=whole)
+    error = float(np.sqrt(np.einsum("ij,ij->i", whole, whole).max(initial=0.0)))
+    return coarse, steps, error
 
 
 def _dots(some: Numbers, others: Numbers) -> Numbers:

@@ -53,19 +53,18 @@ def said_terms(text: str) -> list[str]:
     return found
 
 
-def speech(marked: Iterable[str]) -> Speech:
+def speech(marked: Sequence[str]) -> Speech:
     """The inverse of `said_terms`; terms without marks are just words."""
-    words = list(marked)
-    asks = bool(words) and words[-1] == _ASKS
-    if asks:
-        words.pop()
-    wants = bool(words) and words[-1] == _LASTS
-    if wants:
-        words.pop()
+    end = len(marked)
+    if asks := end > 0 and marked[end - 1] == _ASKS:
+        end -= 1
+    if wants := end > 0 and marked[end - 1] == _LASTS:
+        end -= 1
     speaker = None
-    if words and len(words[-1]) > 1 and words[-1].endswith(_SPEAKER):
-        speaker = words.pop()[:-1].replace("_", " ")
-    return Speech(words, speaker, asks, wants)
+    if end and len(marked[end - 1]) > 1 and marked[end - 1].endswith(_SPEAKER):
+        end -= 1
+        speaker = marked[end][:-1].replace("_", " ")
+    return Speech(marked if end == len(marked) else marked[:end], speaker, asks, wants)
 
 
 def named(question: str, names: Iterable[str]) -> set[str]:

@@ -165,4 +165,4 @@ class TurnColumns:
 
 
 def _is_chinese(words: Sequence[str]) -> bool:
-    return any(not word.isascii() and is_cjk(word[0]) for word in words)
+    return not "".join(words).isascii() and any(not word.isascii() and is_cjk(word[0]) for word in words)

@@ -8,7 +8,6 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Container, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
 from typing import Generic, NamedTuple, TypeVar
 
@@ -50,8 +49,9 @@ class Found(NamedTuple, Generic[K]):
     parts: Mapping[str, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Placed(Generic[K]):
+class Placed(NamedTuple, Generic[K]):
+    """A turn to add; a plain tuple, because a process begins with many."""
+
     key: K
     conversation: str
     at: datetime
@@ -100,6 +100,12 @@ class TurnIndex(Generic[K]):
     def postings(self) -> int:
         """The number of (term, turn) pairs."""
         return self._postings.entries
+
+    def without(self, hashes: Int64s) -> list[K]:
+        """The turns whose keys have none of these hashes."""
+        known = frozenset(hashes.tolist())
+        with self._lock:
+            return [key for key in self._keys if hash(key) not in known]
 
     @property
     def speakers(self) -> frozenset[str]:
@@ -162,8 +168,8 @@ class TurnIndex(Generic[K]):
             matches = self._matches(asked)
             by_named = self._turns.by_named(question)
             similarity = self._similarity(meaning if isinstance(meaning, Keyed) else Keyed.of(meaning or {}))
-            task = is_task(question)
-            found = scores(self._turns, matches, spoken, similarity, when, by_named, is_task=task)
+            task, most = is_task(question), limit if eligible is None else None
+            found = scores(self._turns, matches, spoken, similarity, when, by_named, most, is_task=task)
             score = sum(found.parts.values(), np.zeros(len(found.slots)))
             if when is not None and when.inside.any() and names_only_a_time(question):
                 eligible = when.inside

@@ -16,6 +16,8 @@ from pagefile.text.times import Period
 from pagefile.text.turn_columns import TurnColumns
 
 _DAY_S = 86_400
+#: Sums of a few numbers differ less than this by the order in which they are added.
+_ROUNDING = 1e-9
 #: A word that more than one in this many turns has is common; among this few turns every word is.
 _COMMON, _FEW = 32, 8192
 
@@ -96,9 +98,12 @@ def scores(
     similarity: Similarity,
     timely: Timely | None,
     by_named: Bools | None,
+    most: int | None = None,
     *,
     is_task: bool = False,
 ) -> Scores:
+    """Of the turns that share words with a question, are near it, or were said in a time it names; where `most` of them are
+    wanted, without those that cannot be among the best."""
     discount, of = LENGTH_DISCOUNT[spoken], MEANING[spoken]
     own, near = _near(turns, matches, discount)
     if by_named is not None:
@@ -108,20 +113,29 @@ def scores(
     scored[similarity.slots] = True
     if timely is not None:
         scored |= timely.inside
+    weights = 1 - ASKING_TURN * (turns.asks & ~turns.answered)
+    if is_task:
+        weights *= 1 + LASTING_WISH * turns.lasts
+    scale = near.max(initial=0.0) or 1.0
+    sessions = _sessions(turns, matches, discount)
+    alike_sessions = _session_similarity(turns, similarity)
+    share = SESSION * scale / (sessions.max(initial=0.0) or 1.0)
+    if most is not None and timely is None and by_named is None:
+        # What a turn that only shares words gets besides.
+        besides = share * sessions + scale * of.session * alike_sessions
+        besides += scale * of.turn * _guess(similarity)
+        least = weights * np.where(near > 0, near + besides[turns.session], 0.0)
+        scored &= _may_be_best(turns, similarity, least, most)
     slots = np.flatnonzero(scored)
     own, near, session = own[slots], near[slots], turns.session[slots]
-    scale = near.max(initial=0.0) or 1.0
     alike = similarity.dense(len(turns))[slots]
-    sessions = _sessions(turns, matches, discount)
-    with_session = SESSION * scale / (sessions.max(initial=0.0) or 1.0) * sessions[session] * (near > 0)
+    with_session = share * sessions[session] * (near > 0)
     meaning = of.turn * _filled(alike, near > 0, similarity) + of.beside * _beside(turns, similarity, slots)
     meaning *= scale
-    surroundings = scale * of.session * _session_similarity(turns, similarity)[session]
+    surroundings = scale * of.session * alike_sessions[session]
     if by_named is not None and len(similarity.near):
         surroundings += scale * of.named * by_named[slots]
-    weight = 1 - ASKING_TURN * (turns.asks & ~turns.answered)[slots]
-    if is_task:
-        weight *= 1 + LASTING_WISH * turns.lasts[slots]
+    weight = weights[slots]
     time = np.zeros(len(slots))
     if timely is not None:
         # The bonus of the time for the meaning counts as meaning: a turn with neither words nor the time gets none.
@@ -137,6 +151,18 @@ def scores(
         "time": weight * time,
     }
     return Scores(slots, parts, alike)
+
+
+def _may_be_best(turns: TurnColumns, similarity: Similarity, least: Numbers, most: int) -> Bools:
+    """Which turns may be among the best `most`: what is near the question or beside such a turn, and of the others those with the best scores."""
+    bar = np.partition(least, -most)[-most] if most < len(least) else 0.0
+    # A sum in another order may differ in its last digits.
+    best = least >= bar * (1 - _ROUNDING)
+    special = np.zeros(turns.room, dtype=np.bool_)
+    at = turns.places[similarity.slots]
+    for place in (at - 1, at, at + 1):
+        special[place] = True
+    return best | special[turns.places]
 
 
 def _near(turns: TurnColumns, matches: Matches, discount: float) -> tuple[Float64s, Float64s]:
@@ -227,9 +253,11 @@ def _session_similarity(turns: TurnColumns, similarity: Similarity) -> Float64s:
 
 def _filled(alike: Float64s, shares_words: Bools, similarity: Similarity) -> Float64s:
     """The similarity, with a guess for turns that share words with the question but are not among the nearest."""
-    if not len(similarity.near):
-        return alike
-    return np.where((alike == 0) & shares_words, NOT_NEAR * similarity.near.min(), alike)
+    return np.where((alike == 0) & shares_words, _guess(similarity), alike)
+
+
+def _guess(similarity: Similarity) -> float:
+    return NOT_NEAR * float(similarity.near.min()) if len(similarity.near) else 0.0
 
 
 def timely(at: Float64s, spans: Sequence[Period], zone: tzinfo) -> Timely:

@@ -293,14 +293,10 @@ class Derivation:
             self._erased += 1
 
     async def load(self) -> None:
-        """Load an embedder of our own, so that no question waits for it; if that fails, `describe` says so.
-
-        Where there is no vector yet, no question needs it.
-        """
+        """Load an embedder of our own, so that no question waits for it; if that fails, `describe` says so."""
         if self.vectors is not None and self.vectors.embedder.local:
             with guarded(self.health.failed):
-                if (await self.vectors.models())[0]:
-                    await self.vectors.embedder.ready()
+                await self.vectors.embedder.ready()
 
     async def examine(self) -> JsonObject:
         """The same, after checking that the embedder and the vector store work."""

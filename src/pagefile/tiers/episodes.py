@@ -48,7 +48,8 @@ from pagefile.window.candidates import Block, Candidate
 from pagefile.window.recalled import about, recalled_forms
 from pagefile.window.turn_notes import is_large
 
-_BATCH = 4000
+#: Turns read at once: many take memory that is not given back, and hold up everything else.
+_BATCH = 1000
 #: From this many turns on, a search takes long enough to be worth a thread.
 SEARCH_THREAD_FROM = 20_000
 #: How many turns are searched by meaning.
@@ -64,9 +65,13 @@ _TOLD_TOKENS = 600
 _ENOUGH = 1.0
 #: How many turns are checked for a later, different statement.
 _CHECKED = 3
+#: While an encoder of our own is being loaded, a question that words do not answer waits this many times as long for its
+#: vector: not as long as what waits for a window.
+_LOADING = 3
 #: Minimum time a recall waits for the vector of its question; a window has its own limit.
 TIMEOUT_S = 10.0
-#: Said in receipts while vectors of a predecessor are replaced.
+#: Said in receipts while an encoder of our own is not there yet, and while vectors of a predecessor are replaced.
+_STILL_LOADING = "the encoder is still being loaded"
 _MOVING = "vectors of turns are being made again by another encoder: those that have none yet were searched by word only"
 #: Running turns whose selection is remembered, so that their windows stay the same through a tool loop.
 _CHOICES = 1000
@@ -295,18 +300,25 @@ class Episodes(base.OwnTier):
         self.meter.count("pagefile_recalls_total")
         asked = request.at or self._local(at, request.view.head.timezone)
         depth = DEPTH + min(len(seen), DEPTH)
-        ranking = await self._ranked(
-            index, scope, query, depth, asked, self.timeout_s, request.vectors, LITTLE_SIMILARITY
-        )
-        notes = [note for note in (ranking.note, self.lag.note(scope)) if note]
+        rank = partial(self._ranked, index, scope, query, depth, asked, least=LITTLE_SIMILARITY)
         # A conversation that was reset starts over: what came before it is found when it is searched for, and by itself never.
         here, reset = request.scope.conversation, request.view.head.reset_seq
 
         def may_show(one: _Key | _Chosen) -> bool:
             return one.turn_id not in seen and (one.conversation != here or one.seq > reset)
 
-        fresh = [one for one in ranking.found if may_show(one.key)][:DEPTH]
-        chosen = self._valued(query, fresh, ranking.familiarity, in_talk=bool(seen))
+        def valued(ranking: _Ranking) -> list[_Chosen]:
+            fresh = [one for one in ranking.found if may_show(one.key)][:DEPTH]
+            return self._valued(query, fresh, ranking.familiarity, in_talk=bool(seen))
+
+        # What words alone find need not wait for the encoder.
+        ranking = await rank(
+            timeout_s=None if self._loading(index) else self.timeout_s, vectors=request.vectors
+        )
+        if not (chosen := valued(ranking)) and self._loading(index):
+            ranking = await rank(timeout_s=self.timeout_s, vectors=request.vectors)
+            chosen = valued(ranking)
+        notes = [note for note in (ranking.note, self.lag.note(scope)) if note]
         # More do not fit, whatever they are worth.
         chosen = chosen[: max(1, request.window_tokens // _LEAST_TOKENS)]
         if request.project is not None:
@@ -356,15 +368,16 @@ class Episodes(base.OwnTier):
         query: str,
         limit: int,
         asked: datetime,
-        timeout_s: float,
+        timeout_s: float | None,
         vectors: base.Vectors | None = None,
         least: float = SOME_SIMILARITY,
     ) -> _Ranking:
+        """The turns that answer a question; by words alone if there is no time for its vector."""
         # People refer to themselves as "I": their name would be similar to everything they say.
         meant = in_first_person(query, index.turns.speakers)
         meaning, note = None, None
-        if len(index.turns):
-            meaning, note = await self._meaning(scope, meant, timeout_s, vectors)
+        if len(index.turns) and timeout_s is not None:
+            meaning, note = await self._meaning(index, scope, meant, timeout_s, vectors)
         familiarity = index.turns.familiarity(query)
         search = partial(
             index.turns.search,
@@ -386,25 +399,37 @@ class Episodes(base.OwnTier):
         return (at or self.clock.now()).astimezone(ZoneInfo(timezone or self.timezone))
 
     async def _meaning(
-        self, scope: Scope, question: str, timeout_s: float, shared: base.Vectors | None
+        self, index: _Index, scope: Scope, question: str, timeout_s: float, shared: base.Vectors | None
     ) -> tuple[Keyed | None, str | None]:
         """How similar the turns closest in meaning are, by `_Key`, and a note for the receipt, if any. It never fails."""
         vectors, health = self.derivation.vectors, self.derivation.health
         if vectors is None:
             return None, None
+        loading = self._loading(index)
+        timeout_s = max(timeout_s, _LOADING * self.timeout_s) if loading else timeout_s
         if not health.resting:
             # Whatever an embedder or a vector store raises: recall by word still works.
             with base.guarded(health.failed):
                 try:
                     with anyio.fail_after(timeout_s):
                         found = await self._similarities(vectors, scope, question, shared)
+                        found = await self._with_fresh(found, vectors, index, scope, question, shared)
                 except TimeoutError as error:
+                    if loading:
+                        # It goes on in its thread, and the next question may find it.
+                        return None, f"past turns were searched by word only: {_STILL_LOADING}"
                     raise TimeoutError(
                         f"the question's vector was not ready within {timeout_s:g} s (embedder.query_timeout_s)"
                     ) from error
                 health.well()
                 return found, _MOVING if vectors.replaced else None
         return None, f"past turns were searched by word only: {health.trouble}"
+
+    def _loading(self, index: _Index) -> bool:
+        """Whether an encoder of our own is not loaded yet, in a memory of a few turns: words alone know little of those."""
+        vectors = self.derivation.vectors
+        mine = vectors is not None and vectors.embedder.local and not vectors.answered
+        return mine and len(index.turns) <= relevance.FEW_TURNS
 
     async def _similarities(
         self, vectors: TurnVectors, scope: Scope, question: str, shared: base.Vectors | None
@@ -416,6 +441,26 @@ class Episodes(base.OwnTier):
         ends = await self.horizon()
         there = [one for one in found if one.seq <= ends.get(one.conversation, 0)]
         return Keyed.of({one[:3]: one.similarity for one in there[:NEAREST]})
+
+    async def _with_fresh(
+        self,
+        found: Keyed,
+        vectors: TurnVectors,
+        index: _Index,
+        scope: Scope,
+        question: str,
+        shared: base.Vectors | None,
+    ) -> Keyed:
+        """With turns that are not indexed yet, in a memory of a few: the first question may come before the first vector."""
+        if len(index.turns) > relevance.FEW_TURNS or not self.by_itself or not vectors.embedder.local:
+            return found
+        fresh = index.turns.without(found.hashes)
+        if not fresh or self.horizon is not None:
+            return found
+        read = await self.source.at(_home(scope), [ports.TurnRef(*key[:2]) for key in fresh])
+        keys = [(turn.scope.conversation or "", turn.seq or 0, turn.id) for turn in read]
+        similar = Keyed.of(dict(zip(keys, await vectors.similar(question, read, shared), strict=True)))
+        return found.joined(similar)
 
     async def _read(self, home: Scope, found: Sequence[Found[_Key]]) -> list[ports.Neighbourhood] | None:
         """The turns themselves; None if one of them is no longer what was ranked."""

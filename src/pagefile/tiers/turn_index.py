@@ -142,6 +142,11 @@ class TurnVectors(Derived):
         #: The models whose vectors are being made again: those that the embedder is the successor of.
         self.replaced: Sequence[ports.EmbeddingModel] = ()
         self._questions: Lru[str, ports.Vector] = Lru(_QUESTIONS)
+        #: Of turns that were asked about before they were indexed, by what was embedded.
+        self._early: Lru[tuple[str, ...], ports.Vector] = Lru(_QUESTIONS)
+        #: Whether the embedder has answered in this process: one of our own has to be loaded first.
+        self.answered = False
+        self._erasures = 0
 
     @property
     def tier(self) -> str:
@@ -210,14 +215,13 @@ class TurnVectors(Derived):
                 await self.index.erase_before((await self.erasures.owed(self.index.name)).scopes)
 
     async def take(self, turns: Sequence[Turn], *, epoch: int) -> None:
-        texts = [embedded_texts(turn.user, turn.assistant) for turn in turns]
-        vectors = await self._embedded([text for some in texts for text in some])
-        rows: list[ports.VectorRow] = []
-        for turn, some in zip(turns, texts, strict=True):
-            own, vectors = vectors[: len(some)], vectors[len(some) :]
-            if len(some):
-                vector = blended(list(own))
-                rows.append(ports.VectorRow(turn.scope, turn.seq or 0, turn.id, turn.at, vector))
+        texts = [(turn, embedded_texts(turn.user, turn.assistant)) for turn in turns]
+        said = [(turn, some) for turn, some in texts if some]
+        vectors = await self._blends([some for _, some in said])
+        rows = [
+            ports.VectorRow(turn.scope, turn.seq or 0, turn.id, turn.at, vector)
+            for (turn, _), vector in zip(said, vectors, strict=True)
+        ]
         if rows:
             if self.index.apart:
                 # Erasures during the computation must be owed before the vectors are put, in case this
@@ -241,6 +245,27 @@ class TurnVectors(Derived):
             return Keyed.of({})
         return await self.index.similarities(self.embedder.model, scope, vector, limit)
 
+    async def similar(
+        self, question: str, turns: Sequence[Turn], shared: Vectors | None = None
+    ) -> list[float]:
+        """How similar turns are that have no vectors yet: they are embedded now, and not stored."""
+        asked, erasures = await self._question(question, shared), self._erasures
+        texts = [embedded_texts(turn.user, turn.assistant) for turn in turns]
+        known = {some: self._early[some] for some in texts if some in self._early}
+        missing = [some for some in dict.fromkeys(texts) if some and some not in known]
+        known |= dict(zip(missing, await self._blends(missing), strict=True))
+        if erasures == self._erasures:
+            self._early.update(known)
+        return [float(known[some] @ asked) if some else 0.0 for some in texts]
+
+    async def _blends(self, texts: Sequence[Sequence[str]]) -> list[ports.Vector]:
+        """A vector for each turn, of the texts that make it up."""
+        vectors = await self._embedded([text for some in texts for text in some])
+        ends = np.cumsum([0, *map(len, texts)])
+        return [
+            blended(list(vectors[end - len(some) : end])) for some, end in zip(texts, ends[1:], strict=True)
+        ]
+
     async def _asked(self, question: str, shared: Vectors | None) -> ports.Vector | None:
         """The vector of a question; None where there is nothing to compare it with."""
         await self.prepare()
@@ -248,8 +273,9 @@ class TurnVectors(Derived):
             # Another process may make them.
             self.any, others = await self.models()
             self.replaced = [model for model in self.replaced if model in others]
-        if not self.any:
-            return None
+        return await self._question(question, shared) if self.any else None
+
+    async def _question(self, question: str, shared: Vectors | None) -> ports.Vector:
         text = question.strip()
         if text not in self._questions:
             texts = question_texts(text) or ("",)
@@ -264,10 +290,13 @@ class TurnVectors(Derived):
             await self.embedder.embed(texts[start : start + self.embedder.batch])
             for start in range(0, len(texts), self.embedder.batch)
         ]
+        self.answered = True
         return np.concatenate([np.zeros((0, self.embedder.dimension), dtype=np.float32), *parts])
 
     def forget(self) -> None:
         self._questions.clear()
+        self._early.clear()
+        self._erasures += 1
 
     def _explained(self, others: Sequence[ports.Collection], elsewhere: Sequence[str]) -> str:
         mine = self.embedder.model.key

@@ -54,6 +54,14 @@ def test_a_ranking_explains_itself(
         assert pytest.approx(max(0.0, meaning.get(one.key, 0.0))) == one.parts["similarity"]
 
 
+@given(said=turns, question=questions, meaning=nearness, limit=st.integers(1, 5))
+def test_the_best_few_are_the_first_of_all(said, question, meaning, limit):
+    """What cannot be among the best is not scored, and changes nothing of those that are."""
+    index = index_of(said)
+    every = index.search(question, 1000, meaning=meaning)
+    assert every[:limit] == index.search(question, limit, meaning=meaning)
+
+
 @given(said=turns, question=questions, meaning=nearness)
 def test_nothing_near_is_as_no_meaning(
     said: list[tuple[str, str, int]], question: str, meaning: dict[int, float]

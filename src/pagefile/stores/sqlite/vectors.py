@@ -29,7 +29,7 @@ R = TypeVar("R")
 
 #: Ten thousand turns at 512 dimensions are 17 MB.
 CACHE_BYTES = 256 * 1024 * 1024
-_ROWS_A_CHUNK = 4096
+_ROWS_A_CHUNK = 1024
 
 #: A model, a tenant, and the user, or the conversation if it has no owner.
 Owner: TypeAlias = tuple[str, str, str | None, str | None]
