@@ -34,7 +34,7 @@ WINDOWS = (32_000, 16_000, 8_000)
 POINTS = (
     Point(30_000, 0.5),
     Point(26_000, 0.3),
-    Point(17_500, 0.15),
+    Point(17_800, 0.16, recent_turns=30, threshold=0.9),
     Point(10_200, 0.7, inputs_from=400),
     Point(8_600, 1.0, inputs_from=400),
     Point(8_000, 0.7, inputs_from=400),

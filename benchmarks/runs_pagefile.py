@@ -22,15 +22,24 @@ _DEFAULT_INPUTS = ArchiveSettings().inputs_from
 
 
 class Point(NamedTuple):
-    """A window, how far results are reduced when it is full, and from how many characters on arguments leave, too."""
+    """A window and how far results are reduced when it is full; from how many characters on arguments leave, too; how many turns a
+    checkpoint keeps, and when it takes effect.
+    """
 
     window_tokens: int
     low_water: float
     inputs_from: int = _DEFAULT_INPUTS
+    recent_turns: int = Settings().recent_turns
+    threshold: float = Settings().threshold
 
     def __str__(self) -> str:
-        inputs = f", inputs from {self.inputs_from}" if self.inputs_from < _DEFAULT_INPUTS else ""
-        return f"{self.window_tokens:,}, low water {self.low_water}{inputs}"
+        changed = {
+            "inputs from": (self.inputs_from, _DEFAULT_INPUTS),
+            "recent turns": (self.recent_turns, Settings().recent_turns),
+            "threshold": (self.threshold, Settings().threshold),
+        }
+        others = [f", {name} {value}" for name, (value, default) in changed.items() if value != default]
+        return f"{self.window_tokens:,}, low water {self.low_water}{''.join(others)}"
 
 
 def ruler_tokenizer(folder: Path) -> str:
@@ -63,6 +72,8 @@ class Pagefile(Way):
             synchronous="normal",
             calls_kept=0,
             recall="never",
+            recent_turns=point.recent_turns,
+            threshold=point.threshold,
             facts=FactSettings(enabled=False),
             archive=ArchiveSettings(
                 threshold=THRESHOLD,

@@ -27,6 +27,7 @@ from pagefile.text.sentences import Language, fitting_sentences, sentences
 from pagefile.text.sentences import language as language_of
 from pagefile.tiers.base import Counter, guarded, within
 from pagefile.tiers.languages import Languages
+from pagefile.window.forms import summary_most
 from pagefile.window.measure import resting_tokens
 
 logger = logging.getLogger("pagefile")
@@ -266,7 +267,7 @@ class Checkpoints:
         """
         view = await self.view(scope)
         fill = rules.threshold * rules.window_tokens
-        used = view.head.live_tokens + (view.checkpoint.tokens if view.checkpoint else 0)
+        used = view.head.live_tokens + summary_most(view.checkpoint, rules.window_tokens)
         if used >= PREPARE_AT * fill:
             used -= await self._pageable(scope, view)
         full = now or used >= fill

@@ -266,13 +266,14 @@ class History(OwnTier):
         return Candidate("current", "current", (message,))
 
     def _needs_guide(self, request: WindowRequest, turns: Sequence[Candidate]) -> bool:
-        """Whether this window may contain a placeholder, so that the model must know how to load a page."""
+        """Whether this window, or one of the next, may contain a placeholder, so that the model must know how to load a page."""
         view = request.view
         away = any(step.page and not step.whole for turn in view.turns for step in turn.steps)
         covered = view.checkpoint is not None and bool(view.checkpoint.archive_refs)
         # A turn that is large because of its images has none: without them it is short enough.
         abridged = any(turn.forms and turn.forms[-1].name == _PASSAGES for turn in turns)
-        return bool(request.leaving.reasons or away or covered or abridged)
+        leaving = request.leaving
+        return bool(leaving.is_filling or leaving.reasons or away or covered or abridged)
 
     def _text(self, name: Literal["guide", "safety", "today", "now"], text: str) -> list[Candidate]:
         return [Candidate(name, name, (Form(self.counter.count(text), text=text),))] if text else []

@@ -27,7 +27,7 @@ from pagefile.window import residency
 from pagefile.window.candidates import Candidate, Form
 from pagefile.window.compile import CUT_TURNS
 from pagefile.window.eviction import HIGH_WATER, Evictions, Source
-from pagefile.window.forms import MOST_NAMED, Text
+from pagefile.window.forms import MOST_NAMED, Text, summary_most
 from pagefile.window.measure import Count
 from pagefile.window.parts import escape
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL, says_in_view
@@ -357,7 +357,8 @@ class Paging:
         loaded = {(turn.id, n): texts[0][1:] for n, texts in current.items() if turn is not None and texts}
         source = Source(self.counter.count, request.wording, loaded, self.inputs_from, request.known_pages)
         items = source.items(turns, turn)
-        room = request.window_tokens - request.instructions_tokens
+        stays = request.instructions_tokens + summary_most(view.checkpoint, request.window_tokens)
+        room = request.window_tokens - stays
         limit = int(HIGH_WATER * room)
         key = request.scope, limit, request.wording.gathered
         # Removed while in use, possibly by a thread: a concurrent caller starts from the log.
@@ -377,7 +378,7 @@ class Paging:
         )
         self._evictions[key] = folded
         leaving = request.leaving
-        leaving.pageable_tokens = folded.pageable
+        leaving.pageable_tokens, leaving.is_filling = folded.pageable, folded.is_filling
         for (turn_id, number, pointer), out in folded.out.items():
             place, reason = (turn_id, number), folded.reason((turn_id, number, pointer))
             if pointer:

@@ -20,7 +20,7 @@ CHUNK_CHARS = 400
 #: How many of the last steps are considered, and what each is worth compared with the one after it.
 STEPS_BACK, STEP_DECAY = 30, 0.95
 #: What a result is worth compared with the one after it.
-RESULT_DECAY = 0.96
+RESULT_DECAY = 0.97
 #: From this share of known lines on, a chunk says nothing new.
 KNOWN_SHARE = 0.8
 #: A chunk that shares no word is worth this much: what room is left goes to the newest results.
@@ -133,7 +133,7 @@ def chosen_spans(
     results: Sequence[Chunked], wanted: Mapping[str, float], room: float, known: Iterable[str] = ()
 ) -> list[list[Span]]:
     """What stays of each result (given oldest first) within a number of tokens; `known` lines are in view."""
-    kept = _named_sources(results, SOURCE_SHARE * room)
+    kept = named_sources(results, SOURCE_SHARE * room)
     room -= sum(result.tokens(span) for result, spans in zip(results, kept, strict=True) for span in spans)
     seen = set(known)
     for _, age, span in sorted(_valued(results, wanted), key=lambda one: (-one.value, one.age, one.span)):
@@ -147,10 +147,10 @@ def chosen_spans(
         seen.update(lines)
         room -= cost
         kept[-1 - age].append(span)
-    return [_joined(spans) for spans in kept]
+    return [joined(spans) for spans in kept]
 
 
-def _named_sources(results: Sequence[Chunked], room: float) -> list[list[Span]]:
+def named_sources(results: Sequence[Chunked], room: float) -> list[list[Span]]:
     """The sources that results name, each once, those of the newest first."""
     kept: list[list[Span]] = [[] for _ in results]
     seen: set[str] = set()
@@ -178,7 +178,7 @@ def _valued(results: Sequence[Chunked], wanted: Mapping[str, float]) -> Iterable
             yield _Valued(shared * decay / math.sqrt(span[1] - span[0]), age, span)
 
 
-def _joined(spans: Iterable[Span]) -> list[Span]:
+def joined(spans: Iterable[Span]) -> list[Span]:
     """In order; what touches or overlaps is one."""
     joined: list[Span] = []
     for start, end in sorted(spans):

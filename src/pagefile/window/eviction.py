@@ -18,7 +18,15 @@ from pagefile.shapes.tool_arguments import large_values
 from pagefile.text.passages import render_excerpt, selected
 from pagefile.text.sentences import clip
 from pagefile.text.tokens import MESSAGE_OVERHEAD
-from pagefile.window.chunks import Chunked, Span, chosen_spans, informative_lines, interest
+from pagefile.window.chunks import (
+    Chunked,
+    Span,
+    chosen_spans,
+    informative_lines,
+    interest,
+    joined,
+    named_sources,
+)
 from pagefile.window.measure import Count
 from pagefile.window.placeholder import step_note
 from pagefile.window.wording import Wording
@@ -31,8 +39,16 @@ WHOLE_RESULTS, WHOLE_SHARE = 3, 0.6
 #: The newest stays whole even if it takes `NEWEST_MOST` of the results' budget. With a low water below `_LITTLE_STAYS`, its share is
 #: the low water, but at least `NEWEST_LEAST`.
 NEWEST_LEAST, NEWEST_MOST, _LITTLE_STAYS = 0.15, 0.5, 0.4
+#: Where little stays, a newest result that takes more than this share is shown in part at once, though there would be room for it:
+#: whole, it would take the place of the others soon, and leave itself.
+CUT_FROM = 0.4
+#: The share of what is shown of it that the sources it names may take: a report cites them, whatever was asked.
+NEWEST_SOURCES = 0.5
 #: Results leave when a window is this full: the rest is for what changes from call to call, such as memories.
 HIGH_WATER = 0.875
+#: Where little stays, the guide to placeholders comes when results take this share of the limit, though nothing left yet: it is at
+#: the beginning of the prompt, and later a prompt cache would lose more.
+GUIDE_FROM = 0.05
 #: How many of the last messages and calls form the query for the newest result.
 _ASKING_ITEMS = 8
 #: What the line of a result shows of its query, which the call above it has in full, and of its synopsis.
@@ -109,6 +125,8 @@ class Evictions:
     #: Tokens of what always stays, with the notes of all results; and those that results take beyond their notes.
     fixed: int = 0
     pageable: int = 0
+    #: Tokens of all that can leave, as they came.
+    fetched: int = 0
     _results: dict[Key, tuple[Pageable, Chunked]] = field(default_factory=dict[Key, tuple[Pageable, Chunked]])
 
     def follows(self, items: Sequence[Item]) -> bool:
@@ -126,9 +144,10 @@ class Evictions:
                 self._results[item.key] = item, Chunked(item.text, item.tokens, weight)
                 self.fixed += item.note_tokens if item.is_input else MESSAGE_OVERHEAD + item.note_tokens
                 self.pageable += item.tokens - item.note_tokens
+                self.fetched += item.tokens
             else:
                 self.fixed += MESSAGE_OVERHEAD + item.tokens
-            if self.pageable > self._room and not self._newest_cut() and self._can_shrink:
+            if self._shows_too_much and not self._newest_cut() and self._overfull and self._can_shrink:
                 self._page_out()
 
     @property
@@ -152,7 +171,19 @@ class Evictions:
     @property
     def _newest_share(self) -> float:
         """The share of the results' budget up to which the newest result stays whole."""
-        return NEWEST_MOST if self.low_water >= _LITTLE_STAYS else max(NEWEST_LEAST, self.low_water)
+        return max(NEWEST_LEAST, self.low_water) if self._little_stays else NEWEST_MOST
+
+    @property
+    def _overfull(self) -> bool:
+        return self.pageable > self._room
+
+    @property
+    def _shows_too_much(self) -> bool:
+        """Whether results are too much, or, where little stays, the newest alone takes so much that others would leave soon."""
+        newest = self.items[-1]
+        if self._overfull or not self._little_stays or not isinstance(newest, Pageable):
+            return self._overfull
+        return newest.tokens > CUT_FROM * self._room
 
     def _newest_cut(self) -> bool:
         """Show the newest result in part, if that is enough: what comes before it stays as it is."""
@@ -167,6 +198,15 @@ class Evictions:
         self.steps += 1
         self.out[result.key], self.pageable = excerpt, after
         return True
+
+    @property
+    def is_filling(self) -> bool:
+        """Whether results began to fill the window, where little stays: some will leave soon."""
+        return self._little_stays and self.fetched >= GUIDE_FROM * self.limit
+
+    @property
+    def _little_stays(self) -> bool:
+        return self.low_water < _LITTLE_STAYS
 
     @property
     def chars(self) -> int:
@@ -204,11 +244,14 @@ class Evictions:
         """The newest result, too long to be shown whole: what answers the question and the call, as much as a whole one might take."""
         said = [item.text for item in self.items[-_ASKING_ITEMS:] if isinstance(item, Said) and item.text]
         room = int(self._newest_share * self._room) - result.note_tokens
+        sources = named_sources([self._results[result.key][1]], NEWEST_SOURCES * room)[0]
+        room -= sum(self.count(result.text[start:end]) + 1 for start, end in sources)
         chosen = selected(result.text, "\n".join(said), budget=room, cost=self.count, zh=self.zh)
+        spans = [(passage.start, passage.end) for passage in chosen]
+        named = [one for one in sources if not any(start <= one[0] and one[1] <= end for start, end in spans)]
         shown = [render_excerpt(chosen, len(result.text), zh=self.zh)] if chosen else []
-        text = "\n".join([result.note, *shown])
-        spans = tuple((passage.start, passage.end) for passage in chosen)
-        return PagedOut(text, self.count(text), spans, step)
+        text = "\n".join([result.note, *(result.text[start:end] for start, end in named), *shown])
+        return PagedOut(text, self.count(text), tuple(joined([*named, *spans])), step)
 
     def _gather(
         self, older: Sequence[tuple[Pageable, Chunked]], room: float, whole: Mapping[Key, Pageable]

@@ -35,6 +35,8 @@ _NOTHING_KNOWN: Mapping[str, Page] = {}
 ANCHOR_TOKENS, ANCHOR_SHARE = 300, 16
 #: Limits for the pages named beside a summary, newest first: tokens, the window divided by this, and their number.
 PAGES_TOKENS, PAGES_SHARE = 2000, 8
+#: The tokens of a line that names a page, about.
+PAGE_LINE_TOKENS = 60
 MOST_NAMED = 200
 
 
@@ -60,6 +62,8 @@ class Leaving:
     reasons: dict[tuple[str, int], str] = field(default_factory=dict[tuple[str, int], str])
     #: Tokens of results that are shown and could leave, too.
     pageable_tokens: int = 0
+    #: Whether results will probably leave soon.
+    is_filling: bool = False
 
     def shortened(self, turn: Turn, count: Count) -> Turn:
         """The turn with what remains of the arguments of its calls."""
@@ -209,6 +213,15 @@ def shown_summary(
     survive = total - len(missing) + len(beside)
     note = f"{survive} of {total} anchors survive, {len(beside)} of them beside the summary"
     return "\n".join(lines), note
+
+
+def summary_most(checkpoint: Checkpoint | None, window_tokens: int) -> int:
+    """The most tokens that a summary takes, with what is beside it."""
+    if checkpoint is None:
+        return 0
+    anchors = min(ANCHOR_TOKENS, window_tokens // ANCHOR_SHARE) if checkpoint.anchors else 0
+    named = PAGE_LINE_TOKENS * len(checkpoint.archive_refs)
+    return checkpoint.tokens + anchors + min(named, PAGES_TOKENS, window_tokens // PAGES_SHARE)
 
 
 def _current(anchors: Sequence[str], summary: str) -> list[str]:

@@ -113,6 +113,8 @@ _PRESENT = re.compile(
     re.IGNORECASE,
 )
 _READ_CHARS = 500
+#: A time as programs write it: channels stamp every message with one.
+_STAMP = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")
 
 
 def date_lines(shown: Sequence[tuple[Turn, float]], now: datetime, *, whole: bool) -> dict[str, str]:
@@ -152,7 +154,7 @@ def _midnight(day: date, days: int, zone: tzinfo | None) -> datetime:
 
 def asks_for_time(query: str, now: datetime) -> bool:
     """Whether a question is about the present time, or names another one."""
-    text = query[:_READ_CHARS]
+    text = _STAMP.sub("", query[:_READ_CHARS])
     return _PRESENT.search(text) is not None or bool(periods(text, now.date())[0])
 
 

@@ -68,3 +68,22 @@ async def test_a_result_that_is_mostly_base64_is_shown_and_not_its_placeholder()
         assert "archived" not in shown
         assert len(shown) < 300
         assert json.dumps(said) == await chat.load(turn.steps[0].page)
+
+
+async def test_results_leave_room_for_the_summary():
+    """Results that could leave do not push the summary out of a full window."""
+    chosen = Settings(
+        language="en", window_tokens=6000, recent_turns=1, archive=RULES, facts=FactSettings(enabled=False)
+    )
+    async with Memory.open("memory://", settings=chosen) as memory:
+        chat = memory.conversation("c", user_id="u")
+        for n in range(25):
+            turn = await chat.begin(f"Which orders of page {n} are late?")
+            turn = await chat.step(turn, tool="orders", input={"page": n}, result=orders(n)[:900])
+            await chat.complete(turn, "None of them.")
+        await chat.checkpoint("Late orders are sought, page by page. " * 12, recent_turns=1)
+        turn = await chat.begin("Go on with the next pages.")
+        for n in range(25, 40):
+            turn = await chat.step(turn, tool="orders", input={"page": n}, result=orders(n)[:1500])
+            window = await chat.context()
+            assert window.parts.summary, f"without its summary after {n}: {window.receipt}"

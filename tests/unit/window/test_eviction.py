@@ -74,6 +74,42 @@ def test_a_limit_on_results_alone_holds_in_a_large_window():
     assert fold.pageable <= 1600
 
 
+def found(n: int, pages: int = 8) -> str:
+    """What a search of the web returns: each page with its title and address, and much text that nobody asked about."""
+    return ", ".join(
+        f'{{"title": "Guide {n}.{page} to the old town", "url": "https://example.org/{n}/{page}", '
+        f'"content": "{LINE.format(n=f"{n}.{page}").strip() * 30}"}}'
+        for page in range(pages)
+    )
+
+
+def test_the_sources_of_a_newest_result_that_is_shown_in_part_stay():
+    """A report cites them, whatever the last words were; each once, though a passage may have it."""
+    fold = folded(Said("Where do people of the old town eat?", 10), result(0, found(0)), limit=3000)
+    shown = fold.out["t", 0, ""]
+    assert shown.tokens < 1600
+    for page in range(8):
+        assert 1 == shown.text.count(f"https://example.org/0/{page}")
+        assert f"Guide 0.{page} to the old town" in shown.text
+
+
+def test_where_little_stays_a_large_newest_result_is_shown_in_part_at_once():
+    """Whole, it would soon push out the others and leave itself; where more stays, it is whole as long as there is room."""
+    items = filler(0, 10), filler(1, 60)
+    assert items[1].tokens > 0.4 * 2400
+    saving = folded(*items, limit=2400, low=0.15)
+    assert {("t", 1, "")} == set(saving.out)
+    assert saving.out["t", 1, ""].tokens < 400
+    assert {} == folded(*items, limit=2400, low=0.4).out
+
+
+def test_where_little_stays_the_guide_comes_before_anything_leaves():
+    for low, told in ((0.15, True), (0.4, False)):
+        fold = folded(filler(0, 20), limit=3000, low=low)
+        assert {} == fold.out
+        assert told == fold.is_filling
+
+
 def test_chunks_end_at_line_ends_and_tile_the_text():
     text = filler(1).text + "x" * 3000 + "\n" + filler(2).text
     spans = chunk_spans(text)
