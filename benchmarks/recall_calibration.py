@@ -10,7 +10,7 @@ import asyncio
 import random
 import sys
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -81,7 +81,7 @@ class Past:
         numbers = sorted([*gold, *dice.sample(others, max(0, min(size - len(gold), len(others))))])
         part = Past(self.embedder)
         for place, number in enumerate(numbers):
-            part.index.add(replace(self.placed[number], key=place))
+            part.index.add(self.placed[number]._replace(key=place))
             part.texts.append(self.texts[number])
             part.vectors += self.vectors[number : number + 1]
         return part, {numbers.index(n) for n in gold}
