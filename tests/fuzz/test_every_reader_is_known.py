@@ -43,6 +43,7 @@ READERS: dict[str, str] = {
     "engine/annotations.py::_model_call": OWN,
     "engine/audit_log.py::AuditLog._files": OWN,
     "engine/audit_log.py::_entry": OWN,
+    "engine/dead_writers.py::DeadWriters.maintain_all": OWN,
     "engine/experiments.py::_experiment": OWN,
     "engine/experiments.py::_experiment.row": OWN,
     "engine/importer.py::_check_redacted": IMPORTS,

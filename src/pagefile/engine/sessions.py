@@ -275,7 +275,8 @@ class CachedSessions(Sessions):
             await self.prepare()
             await self._fill(await on_behalf(self._store.reader, scope))
         except StoreError as error:
-            logger.debug("the cached session was not refreshed, the next reader does it: %s", error)
+            # What the error says names the conversation, which is nobody else's to read in a log.
+            logger.debug("the cached session was not refreshed, the next reader does it: %s", error.code)
 
     async def _head(self, scope: Scope, *, operator: bool = False) -> ConversationInfo | None:
         if operator:
