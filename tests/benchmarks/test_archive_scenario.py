@@ -59,11 +59,12 @@ def test_placeholders_save_three_quarters(measured: Scenario):
 
 @pytest.mark.slow
 def test_a_loaded_page_costs_one_page(measured: Scenario):
-    """One result more in every request after the first; that is more than half saved, and no 80 %."""
+    """One result more in every request after the first, and of those loaded before a placeholder each; that is more than half saved, and no 80 %."""
     _, placeholder, loading = measured.ways
     assert placeholder.answering[0] == loading.answering[0]
     more = [one - other for one, other in zip(loading.answering, placeholder.answering, strict=True)][1:]
-    assert all(step == pytest.approx(measured.result_tokens, rel=0.05) for step in more)
+    for before, step in enumerate(more):
+        assert measured.result_tokens <= step <= measured.result_tokens * (1.01 + 0.006 * before)
     assert 0.5 < measured.saved(loading) < 0.75
 
 
