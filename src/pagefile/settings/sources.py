@@ -131,8 +131,9 @@ def shown(value: object, name: str = "") -> object:
         return value
     if name.endswith("api_key"):
         return "***"
-    without_login = re.sub(r"(?<=://)([^/@:]*):[^/]*@", r"\1:***@", value)
-    return re.sub(r"([?&]\w*password=)[^&]*", r"\1***", without_login)
+    # In this order: an option may contain an @ too. A password that nobody encoded may contain any character: it ends at the last @.
+    without_options = re.sub(r"([?&]\w*password=)[^&]*", r"\1***", value)
+    return re.sub(r"(?<=://)([^/@:]*):.*@", r"\1:***@", without_options, flags=re.DOTALL)
 
 
 # -- one setting -------------------------------------------------------------------------------------------------------

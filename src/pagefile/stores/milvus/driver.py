@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
 from pagefile import errors
+from pagefile.stores.addresses import ENCODE, splits_password
 from pagefile.stores.breaker import Breaker
 
 logger = logging.getLogger("pagefile")
@@ -55,7 +56,9 @@ class Place:
             port = parts.port or _PORT
         except ValueError:
             # The parser's message quotes parts of the URL, one of which may be a password.
-            raise errors.SettingsError(f"The Milvus URL cannot be read: {_HOW}.") from None
+            raise errors.SettingsError(f"The Milvus URL cannot be read: {_HOW}. {ENCODE}") from None
+        if splits_password(parts):
+            raise errors.SettingsError(f"The Milvus URL has an @ behind the host. {ENCODE}")
         if parts.query or parts.fragment:
             raise errors.SettingsError(f"The Milvus URL takes no options: {_HOW}.")
         if not parts.netloc:

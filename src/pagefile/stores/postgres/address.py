@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 from typing import Any, Literal
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from pagefile.errors import SettingsError
+from pagefile.stores.addresses import ENCODE, splits_password
 
 Synchronous = Literal["full", "normal"]
 
@@ -47,8 +48,9 @@ class Place:
         except ValueError:
             # The parser's message quotes parts of the URL, one of which may be a password.
             raise SettingsError(
-                "The URL of PostgreSQL cannot be read: write postgresql://user:password@host/database."
+                f"The URL of PostgreSQL cannot be read: write postgresql://user:password@host/database. {ENCODE}"
             ) from None
+        _check_ports(parts, dict(query))
         host = parts.netloc.rpartition("@")[2] or dict(query).get("host", "")
         place = cls(
             dsn=urlunsplit(parts._replace(query=theirs)),
@@ -63,6 +65,27 @@ class Place:
                 "pool_min may not be larger than pool_max."
             )
         return place
+
+
+def _check_ports(parts: SplitResult, query: dict[str, str]) -> None:
+    """Refuse what the driver would fail on, or would read as another host."""
+    if splits_password(parts):
+        raise SettingsError(f"The URL of PostgreSQL cannot be read: an @ stands behind the host. {ENCODE}")
+    login, _, hosts = parts.netloc.rpartition("@")
+    # The brackets of an IPv6 address have colons of their own.
+    ends = [host.rpartition("]")[2].partition(":")[2] for host in hosts.split(",")]
+    wrong = next((port for port in (*ends, *query.get("port", "").split(",")) if not _is_port(port)), None)
+    if wrong is not None:
+        # Without a login, it may be a password whose host is missing.
+        named = f"port {wrong!r}" if login else "the port"
+        raise SettingsError(
+            f"The URL of PostgreSQL cannot be read: {named} is no number from 1 to 65535. {ENCODE}"
+        )
+
+
+def _is_port(text: str) -> bool:
+    text = unquote(text)
+    return not text or (text.isascii() and text.isdigit() and len(text) <= 5 and 0 < int(text) < 65536)
 
 
 def _schema(name: str | None) -> str | None:
