@@ -28,7 +28,9 @@ def main(questions: list[str]) -> None:
             answer = raw.parse().choices[0].message.content
             messages.append({"role": "assistant", "content": answer})
             print(f"> {question}\n{answer}")
-            print(f"  {raw.headers['x-pagefile-window-tokens']} tokens, {raw.headers['x-pagefile-status']}")
+            # A request that memory had nothing to do with has no window.
+            tokens = raw.headers.get("x-pagefile-window-tokens", "no")
+            print(f"  {tokens} tokens of window, {raw.headers.get('x-pagefile-status')}")
 
 
 if __name__ == "__main__":

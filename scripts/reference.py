@@ -236,7 +236,8 @@ def errors() -> Iterator[str]:
     """Every error: meaning, what to do, code and status."""
     yield "# Errors\n"
     yield NOTES["pages"]["errors"]
-    for error in all_errors():
+    # One of two parents is found twice.
+    for error in dict.fromkeys(all_errors()):
         kind = Kind.of(error)
         parents = " · ".join(f"`{parent.__name__}`" for parent in error.__mro__[1:-3] or error.__mro__[1:2])
         yield f"## {error.__name__} {{#{error.__name__.lower()}}}\n"

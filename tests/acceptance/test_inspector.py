@@ -188,6 +188,25 @@ async def test_a_conversation_reads_as_a_timeline(client, about):
     assert 0 == loads, "looking is not a page fault"
 
 
+async def test_a_step_that_loaded_has_the_size_of_what_came_back(client, about):
+    """Not that of the page that it came from."""
+    step = {"tool": "load_tool_history", "input": {"uuid": about["uuid"]}, "result": "x" * 2_187}
+    await client.post("/v1/turns", json={**HERE, "user": "Read it.", "steps": [step], "assistant": "I did."})
+    read = await page(client, urls.CONVERSATION, params=HERE)
+    (row,) = re.findall(r"load_tool_history\W+Paged in ([\d,]+) characters", read.text)
+    assert "2,187" == row
+
+
+@pytest.mark.parametrize("path", [urls.CONVERSATION, urls.CALLS])
+async def test_without_a_conversation_one_is_chosen(client, path):
+    answer = await client.get(path, params={"user_id": "ann"}, follow_redirects=False)
+    assert (303, f"{urls.CONVERSATIONS}?user_id=ann") == (
+        answer.status_code,
+        answer.headers["location"],
+    )
+    assert 422 == (await client.get(f"{path}.json")).status_code
+
+
 async def test_a_long_conversation_comes_in_slices(client):
     """Every turn is on exactly one slice, and the slices lead to one another."""
     for number in range(100):

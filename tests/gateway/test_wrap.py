@@ -1,5 +1,6 @@
 """`pagefile.wrap(client)`: the vendors' own clients with memory and without a server."""
 
+import asyncio
 import json
 from contextlib import contextmanager
 from dataclasses import replace
@@ -9,7 +10,7 @@ import openai
 import pytest
 
 import pagefile
-from pagefile import BlockingMemory, Memory, Settings, SettingsError
+from pagefile import BlockingMemory, InvalidArgumentError, Memory, Settings, SettingsError
 from pagefile.settings import ArchiveSettings, EmbedderSettings, GatewaySettings
 from tests.gateway.scripts import BIG, READ, asked, echo, reader, said, streamed
 from tests.gateway.upstream import Fault, Said, Upstream
@@ -151,6 +152,66 @@ def test_other_requests_pass_and_other_objects_are_refused():
             pagefile.wrap(client.with_options(timeout=3), memory)
         with pytest.raises(SettingsError, match="mode"):
             pagefile.wrap(openai.OpenAI(api_key="sk-x"), memory, mode="dry")
+
+
+@pytest.mark.parametrize(
+    ("named", "says"),
+    [
+        ({"user_id": ""}, "user_id is empty"),
+        ({"user_id": 42}, r"user_id must be text, not int: pass str"),
+        ({"tenant": " "}, "tenant is empty"),
+        ({"conversation_id": ""}, "conversation id is empty"),
+    ],
+)
+def test_names_that_no_memory_can_have_are_refused(named, says):
+    """Not at the first call, which would run without memory, or with that of nobody."""
+    with (
+        BlockingMemory.open(settings=SETTINGS) as memory,
+        openai.OpenAI(api_key="sk-x") as client,
+        pytest.raises(InvalidArgumentError, match=says),
+    ):
+        pagefile.wrap(client, memory, **named)
+
+
+async def test_a_synchronous_client_of_a_memory_whose_loop_is_not_known_is_refused():
+    """No call of it could reach the memory. Where the loop is known, calls from other threads do."""
+    async with Memory.open(settings=SETTINGS) as memory:
+        with Upstream(echo) as upstream, of(openai.OpenAI, upstream) as plain:
+            with pytest.raises(SettingsError, match=r"event loop .*BlockingMemory"):
+                await asyncio.to_thread(pagefile.wrap, plain, memory)
+            raw = pagefile.wrap(plain, memory).chat.completions.with_raw_response
+            messages = [{"role": "user", "content": "one"}]
+            answer = await asyncio.to_thread(raw.create, model="gpt-5", messages=messages)
+            assert "recorded" == answer.headers["x-pagefile-status"]
+
+
+async def test_an_asynchronous_client_takes_a_blocking_memory():
+    with Upstream(echo) as upstream, BlockingMemory.open(settings=SETTINGS) as memory:
+        async with of(openai.AsyncOpenAI, upstream) as plain:
+            raw = pagefile.wrap(plain, memory).chat.completions.with_raw_response
+            answer = await raw.create(model="gpt-5", messages=[{"role": "user", "content": "one"}])
+            assert "recorded" == answer.headers["x-pagefile-status"]
+
+
+def test_a_closed_memory_costs_no_answer_and_says_how_to_open_one(caplog):
+    with Upstream(echo) as upstream, of(openai.OpenAI, upstream) as plain:
+        with BlockingMemory.open(settings=SETTINGS) as memory:
+            client = pagefile.wrap(plain, memory)
+        assert "answer 1" == said(asked(client, [{"role": "user", "content": "one"}]))
+    assert "`BlockingMemory.open(…)`" in caplog.text
+    assert "`Memory.open(…)`" not in caplog.text
+
+
+async def test_a_closed_memory_of_an_event_loop_says_how_to_open_one(caplog):
+    with Upstream(echo) as upstream:
+        async with of(openai.AsyncOpenAI, upstream) as plain:
+            async with Memory.open(settings=SETTINGS) as memory:
+                client = pagefile.wrap(plain, memory)
+            answer = await client.chat.completions.create(
+                model="gpt-5", messages=[{"role": "user", "content": "one"}]
+            )
+            assert "answer 1" == answer.choices[0].message.content
+    assert "`Memory.open(…)`" in caplog.text
 
 
 def test_a_client_of_another_protocol_is_refused():

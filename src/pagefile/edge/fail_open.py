@@ -53,7 +53,14 @@ class MemoryLoop:
 
     def __init__(self, memory: Memory | BlockingMemory) -> None:
         self.memory = inner_of(memory)
+        self._check_open = (
+            memory.loop.check_open if isinstance(memory, BlockingMemory) else self.memory.engine.check_open
+        )
         self._loop = memory.loop.wait(_this_loop) if isinstance(memory, BlockingMemory) else _running_loop()
+
+    @property
+    def is_known(self) -> bool:
+        return self._loop is not None
 
     @property
     def is_here(self) -> bool:
@@ -93,6 +100,7 @@ class MemoryLoop:
             raise SettingsError(
                 "It is not known in which event loop this memory was opened: wrap the client or make the integration there, or give a BlockingMemory."
             )
+        self._check_open()  # says how to open this kind of memory
         if self._loop.is_closed() or self.memory.engine.closed:
             raise ClosedError
         return asyncio.run_coroutine_threadsafe(_awaited(work), self._loop)
@@ -130,6 +138,11 @@ class FailOpen:
     def is_here(self) -> bool:
         """Whether the caller is on the memory's own event loop, which a synchronous call would hold up."""
         return self._loop.is_here
+
+    @property
+    def is_reachable(self) -> bool:
+        """Whether the memory's event loop is known, so that other threads can use it."""
+        return self._loop.is_known
 
     @property
     def failures(self) -> int:

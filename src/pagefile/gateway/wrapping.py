@@ -64,13 +64,18 @@ def wrap(
     if mode not in (None, "on", "record", "off"):
         raise SettingsError(f"mode is {mode!r}: give 'on', 'record' or 'off'.")
     base = inner_of(memory)
+    who = Who(user_id, tenant, conversation_id)
+    replace(who.scope, conversation=conversation_id)  # refuses names that no memory can have
     given = base.settings.gateway
     settings = given if window_tokens is None else replace(given, window_tokens=window_tokens)
     edge = FailOpen(memory, "gateway", timeout_s=settings.deadline_s)
-    session = _Session(
-        Gateway(base, settings), edge, Who(user_id, tenant, conversation_id), mode or given.mode
-    )
     asynchronous = isinstance(inner, library.AsyncClient)
+    if not asynchronous and not edge.is_reachable:
+        raise SettingsError(
+            f"A synchronous client cannot reach a Memory whose event loop is not known here: give it a BlockingMemory, "
+            f"or wrap Async{type(client).__name__}() instead."
+        )
+    session = _Session(Gateway(base, settings), edge, who, mode or given.mode)
     made = _asynchronous(library, inner, session) if asynchronous else _synchronous(library, inner, session)
     kind = library.AsyncClient if asynchronous else library.Client
     outer = kind(transport=made, base_url=inner.base_url, timeout=inner.timeout)

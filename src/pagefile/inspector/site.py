@@ -40,12 +40,14 @@ class Page:
     about: Callable[[Any, PageRequest], PageRequest] | None = None
     #: What the JSON is of, if the page shows more than that.
     twin: Callable[[Any], Any] = lambda data: data
+    #: Whether it is of one conversation: without one, its address leads to the list that they are chosen from.
+    of_conversation: bool = False
 
 
 PAGES: tuple[Page, ...] = (
     Page(urls.CONVERSATIONS, conversations.gather, conversations.show),
-    Page(urls.CONVERSATION, timeline.gather, timeline.show),
-    Page(urls.CALLS, bill.gather_calls, bill.show_calls),
+    Page(urls.CONVERSATION, timeline.gather, timeline.show, of_conversation=True),
+    Page(urls.CALLS, bill.gather_calls, bill.show_calls, of_conversation=True),
     Page(
         urls.CALL,
         bill.gather_call,

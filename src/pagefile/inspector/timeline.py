@@ -14,6 +14,7 @@ from pagefile.inspector.page_request import PageRequest, Reader, chat_of
 from pagefile.records import Checkpoint, ConversationInfo, Entry, Reset, Step, Turn
 from pagefile.text.extract import says_anchors
 from pagefile.tiers.page_in import LOADING_TOOLS
+from pagefile.window.placeholder import loaded_chars
 
 #: Log entries per page.
 PER_PAGE = 40
@@ -201,16 +202,23 @@ def _step(step: Step, data: Timeline, reader: Reader) -> Element:
         state = ui.badge(say("page.archived"), "kept")
     elif step.lost_chars:
         state = ui.badge(say("step.cut", n=reader.number(step.lost_chars)), "bad")
-    chars = reader.count("count.chars", step.page_chars or len(step.result))
-    tokens = reader.count("count.tokens", step.page_tokens or step.result_tokens)
-    size = ui.soft([chars, " · ", tokens], "span")
-    head = el("summary", el("code", step.tool, class_="tool"), " ", state, " ", size)
+    head = el("summary", el("code", step.tool, class_="tool"), " ", state, " ", _size(step, reader))
     given = el("h4", say("step.input")), ui.code(step.input)
     seen = say("step.placeholder" if step.page is not None and not step.whole else "step.result")
     result = el("h4", seen), ui.said(step.result, reader)
     full = None if page is None else _whole(page, data.opened if is_open else None, reader)
     name = f"p-{page}" if page else None
     return el("details", head, given, result, full, class_="step", open=is_open, id=name)
+
+
+def _size(step: Step, reader: Reader) -> Element:
+    loaded = loaded_chars(step.result) if step.tool in LOADING_TOOLS else None
+    if loaded is not None:
+        # Its page is what it was loaded from. Of what came back, only the characters are known.
+        return ui.soft(reader.count("count.chars", loaded), "span")
+    chars = reader.count("count.chars", step.page_chars or len(step.result))
+    tokens = reader.count("count.tokens", step.page_tokens or step.result_tokens)
+    return ui.soft([chars, " · ", tokens], "span")
 
 
 def _whole(uuid: str, page: Opened | None, reader: Reader) -> Element:

@@ -85,9 +85,13 @@ def _mount(
     show: Callable[[Any, Reader], View],
     about: Callable[[Any, PageRequest], PageRequest] | None = None,
     twin: Callable[[Any], Any] = lambda data: data,
+    *,
+    of_conversation: bool = False,
 ) -> None:
     async def html(request: Request, named: NamedOf) -> Response:
         asked = await _page_request(request, named)
+        if of_conversation and asked.conversation_id is None:
+            return gone_to(asked.to(urls.CONVERSATIONS, user_id=asked.user_id))
         data = await gather(request, asked)
         return shown(request, asked if about is None else about(data, asked), partial(show, data))
 
@@ -122,7 +126,14 @@ async def _gathered(page: site.Page, request: Request, asked: PageRequest) -> An
 
 
 for _page in site.PAGES:
-    _mount(_page.path, partial(_gathered, _page), _page.show, _page.about, _page.twin)
+    _mount(
+        _page.path,
+        partial(_gathered, _page),
+        _page.show,
+        _page.about,
+        _page.twin,
+        of_conversation=_page.of_conversation,
+    )
 for _path, _action in site.ACTIONS.items():
     _mount_action(_path, _action)
 

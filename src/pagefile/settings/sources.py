@@ -45,7 +45,7 @@ class Loaded:
     settings: Settings
     #: The file that was read; None if there is none.
     file: Path | None
-    #: By dotted name (`facts.enabled`): "default", a file, "$PAGEFILE_…" or "command line".
+    #: By dotted name (`facts.enabled`): "default", a file, "$PAGEFILE_…", "command line" or "overrides".
     origins: Mapping[str, str]
 
     @property
@@ -76,7 +76,7 @@ def load_settings(
     The file is the one given, `$PAGEFILE_CONFIG`, or a `pagefile.toml`, `.yaml` or `.yml` in the working directory; which one it was,
     or that there is none, is logged (`pagefile.settings`, INFO). `SettingsError` lists everything that is wrong, and where.
     """
-    found = load(file=file, environ=environ, overrides=overrides)
+    found = load(file=file, environ=environ, overrides=overrides, caller="overrides")
     log.info("%s", found.said)
     return found.settings
 
@@ -86,18 +86,19 @@ def load(
     file: Path | None = None,
     environ: Mapping[str, str] | None = None,
     overrides: Mapping[str, object] = _NOTHING,
+    caller: str = "command line",
 ) -> Loaded:
     """The effective settings and where each came from.
 
     Without a `file`, it is `$PAGEFILE_CONFIG`, else a `pagefile.toml`, `.yaml` or `.yml` in the working directory. The
-    `overrides` are settings for this run only, nested or by dotted name; None means not given.
+    `overrides` are settings for this run only, nested or by dotted name; None means not given. Their origin is the `caller`.
     """
     environ = os.environ if environ is None else environ
     path = file or _file_in_force(environ)
     given = [
         *(_from_file(path) if path else ()),
         *_from_environment(environ),
-        *(one for one in _from_table(overrides, "command line") if one.value is not None),
+        *(one for one in _from_table(overrides, caller) if one.value is not None),
     ]
     values: dict[str, object] = {}
     origins = dict.fromkeys(known_settings(), DEFAULT)

@@ -252,7 +252,7 @@ def test_all_problems_come_together():
         "pagefile.toml: window_tokens must be at least 1, not 0.",
         "pagefile.toml: there is no setting 'thresold'; did you mean 'threshold'?",
         "$PAGEFILE_RECENT_TURNS: must be a whole number, not 'x'.",
-        "command line: service.port must be at least 1, not 0.",
+        "overrides: service.port must be at least 1, not 0.",
     ] == says.splitlines()
 
 
