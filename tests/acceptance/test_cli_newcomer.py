@@ -6,6 +6,7 @@ import pytest
 from pagefile import Memory
 from tests.acceptance.cli_calling import pagefile
 from tests.servers.ports import free_port
+from tests.servers.valkey import ValkeyServer
 
 
 @pytest.fixture(autouse=True)
@@ -107,6 +108,17 @@ def test_doctor_names_a_cache_that_does_not_answer(monkeypatch: pytest.MonkeyPat
     said = pagefile("doctor")
     assert (0, True) == (said.code, "does not answer" in said.words)
     assert "Nothing is broken; worth reading: 1 note (sessions)." in said.out
+
+
+def test_doctor_says_why_a_cache_cannot_be_used(monkeypatch: pytest.MonkeyPatch):
+    """A wrong password is not a server that has to be started."""
+    pagefile("record", "c", "--user", "hi")
+    server = ValkeyServer(settings={"requirepass": "right"})
+    with server:
+        monkeypatch.setenv("PAGEFILE_SESSIONS", server.url.replace("://", "://:wrong-Secret@"))
+        said = pagefile("doctor")
+    assert "AuthenticationError" in said.words
+    assert "wrong-Secret" not in said.out
 
 
 def test_doctor_has_one_line_for_what_is_not_installed(monkeypatch: pytest.MonkeyPatch):

@@ -58,11 +58,13 @@ async def test_no_span_unless_asked_for(spans):
 
 @pytest.fixture
 def unchanged():
-    """The logger is as it was afterwards."""
-    logger = logging.getLogger("pagefile")
-    before = logger.handlers, logger.level, logger.propagate
+    """The loggers are as they were afterwards."""
+    logger, root = logging.getLogger("pagefile"), logging.getLogger()
+    server = logging.getLogger("uvicorn")
+    before = [(one, one.handlers, one.level, one.propagate) for one in (logger, root, server)]
     yield
-    logger.handlers, logger.level, logger.propagate = before
+    for one, handlers, level, propagate in before:
+        one.handlers, one.level, one.propagate = handlers, level, propagate
 
 
 @pytest.mark.anyio
@@ -85,6 +87,21 @@ async def test_a_line_for_every_request(capsys, kind):
         assert all(line["ms"] >= 0 and line["level"] == "info" and "T" in line["at"] for line in lines)
     else:
         assert (kind == "text") == ("POST /v1/turns 201" in text)
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_what_a_library_warns_of_is_a_line_like_ours(capsys):
+    """Tracebacks too; what it only informs of is left out."""
+    logs.write_logs(ServiceSettings(logs="json"))
+    library = logging.getLogger("asyncpg.pool")
+    library.info("noise")
+    try:
+        raise ConnectionRefusedError("gone")  # noqa: TRY301 - to have one
+    except ConnectionRefusedError:
+        library.warning("retrying", exc_info=True)
+    (line,) = map(json.loads, capsys.readouterr().err.splitlines())
+    assert ("asyncpg.pool", "warning", "retrying") == (line["logger"], line["level"], line["message"])
+    assert "ConnectionRefusedError" in line["traceback"]
 
 
 def test_a_traceback_is_a_field():

@@ -208,17 +208,21 @@ def _data(cli: Invocation) -> Check:
 def _sessions(cli: Invocation) -> Check:
     """Whether the cache of session values answers."""
 
-    async def asked(memory: Memory) -> bool:
+    async def asked(memory: Memory) -> tuple[bool, str | None]:
         cache = memory.engine.cache
-        if cache is not None:
-            await cache.get(Scope(DEFAULT_TENANT, None, "doctor"))
-        return cache is None or not cache.errors
+        if cache is None:
+            return True, None
+        await cache.get(Scope(DEFAULT_TENANT, None, "doctor"))
+        return not cache.errors, cache.failure
 
     place = str(shown(cli.settings.sessions))
-    if cli.run(asked, settings=quiet(cli.settings)):
+    answers, failure = cli.run(asked, settings=quiet(cli.settings))
+    if answers:
         return Check("sessions", "ok", f"{place} answers")
     advice = "Start it, or correct the setting `sessions`. Until then, sessions come from the database."
-    return Check("sessions", "note", f"{place} does not answer", advice)
+    return Check(
+        "sessions", "note", f"{place} does not answer" + (f" ({failure})" if failure else ""), advice
+    )
 
 
 def _recall(cli: Invocation) -> Check:

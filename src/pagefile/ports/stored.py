@@ -192,6 +192,8 @@ class SessionCache(ABC):
     hits: int = 0
     misses: int = 0
     errors: int = 0
+    #: Why the last call that failed did so; without a password.
+    failure: str | None = None
     #: What values are sealed with.
     secret: bytes = b""
 

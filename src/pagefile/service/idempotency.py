@@ -184,7 +184,7 @@ def _again(known: KeptResponse, asked: str, now: datetime) -> Response:
         return answered(to_problem("idempotency-reused"))
     if not known.done:
         if known.leased > now:
-            return answered(to_problem("idempotency-running"), {"Retry-After": "1"})
+            return answered(to_problem("idempotency-running", retry_after_s=1))
         return answered(to_problem("idempotency-interrupted"))
     if known.head is None:
         return answered(to_problem("idempotency-gone"))

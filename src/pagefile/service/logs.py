@@ -73,6 +73,14 @@ def write_logs(service: ServiceSettings) -> None:
         return
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if service.logs == "json" else TextLines(_TEXT))
+    # What libraries warn of, such as the pool of PostgreSQL in an outage, is written in the same form.
+    others = logging.StreamHandler(sys.stderr)
+    others.setFormatter(handler.formatter)
+    others.setLevel(logging.WARNING)
+    logging.getLogger().handlers = [others]
+    # The server writes in a form of its own otherwise.
+    server = logging.getLogger("uvicorn")
+    server.handlers, server.propagate = [], True
     logger = logging.getLogger("pagefile")
     logger.handlers = [handler]
     logger.setLevel(logging.INFO)

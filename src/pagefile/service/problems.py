@@ -158,7 +158,9 @@ class _ProblemResponse(Response):
 
 
 def answered(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
-    wait = 1 if problem.status == HTTPStatus.SERVICE_UNAVAILABLE else problem.retry_after_s
+    if problem.status == HTTPStatus.SERVICE_UNAVAILABLE:
+        problem = problem.model_copy(update={"retry_after_s": 1})
+    wait = problem.retry_after_s
     added = {} if wait is None else {"Retry-After": str(wait)}
     return _ProblemResponse(problem, {**added, **(headers or {})})
 

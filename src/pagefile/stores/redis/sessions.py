@@ -212,9 +212,9 @@ class RedisSessions(SessionCache):
 
     def _failed(self, how: str, error: Exception, *, first: bool) -> None:
         self.errors += 1
+        self.failure = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         if first:
-            reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            told = f"The session cache at {self._address} {how} ({reason}): sessions come from the database for now."
+            told = f"The session cache at {self._address} {how} ({self.failure}): sessions come from the database for now."
             logger.warning("%s", told)
 
 
