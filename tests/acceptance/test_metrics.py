@@ -27,11 +27,15 @@ async def test_one_turn_and_one_checkpoint_move_the_metrics_of_document_001():
         for n in range(20):
             await chat.record(user=f"问题{n}：血压偏高怎么办？", assistant="按时服药。")
         await memory.settle()
-        await chat.context("?")
+        window = await chat.context("?")
+        summaries = [one.summary for one in await chat.checkpoints()]
         await memory.engine.sessions.get(chat.scope)
         await chat.recall("血压")
     found = samples(meter)
-    assert found["pagefile_checkpoints_total", ()] >= 1
+    assert found["pagefile_checkpoints_total", ()] == len(summaries) >= 1
+    assert found["pagefile_summary_chars_sum", ()] == sum(map(len, summaries))
+    assert found["pagefile_token_ratio_sum", ()] == window.ratio > 0
+    assert found["pagefile_store_seconds_sum", (("verb", "append"),)] > 0
     for name in (
         "pagefile_summary_chars",
         "pagefile_token_ratio",

@@ -15,12 +15,14 @@ from zoneinfo import ZoneInfo
 from pagefile.engine import Memory
 from pagefile.engine.arguments import at_least
 from pagefile.ports import LogView
+from pagefile.records import JsonObject
 from pagefile.standalone.conversation_store import ConversationMessage, ConversationStore, messages_of
 from pagefile.standalone.conversation_summarizer import WINDOW_MESSAGES, ConversationSummarizer
 from pagefile.standalone.episodic_memory import TOP_K, ConversationEpisodicMemory
 from pagefile.text.sentences import cut
+from pagefile.tiers.history import safety_text
 from pagefile.window.turn_notes import today_line
-from pagefile.window.wording import ZH, Language
+from pagefile.window.wording import WORDINGS, ZH, Language
 
 MEMORY_HEADING = "长期记忆："
 SUMMARY_HEADING = "对话背景："
@@ -105,12 +107,13 @@ class ConversationHistory:
     async def build_prompt(
         self, conversation_id: str, question: str, *, system_message: str, memory_context: str | None = None
     ) -> list[PromptMessage]:
-        """All configured phases in one prompt; with any of them, what day it is."""
+        """All configured phases in one prompt; with any of them, what day it is. The session's safety data always."""
         context = await self.get_context(conversation_id)
         recent = context["recent_history"]
         history = [*await self._recalled(conversation_id, question, recent), *recent]
-        head = (await self.store.view(await self.store.owned(conversation_id))).head
-        zone = ZoneInfo(head.timezone or self.store.engine.settings.timezone)
+        view = await self.store.view(await self.store.owned(conversation_id))
+        zone = ZoneInfo(view.head.timezone or self.store.engine.settings.timezone)
+        system_message = with_safety(system_message, view.profile)
         if self.summarizer is not None or self.episodic_memory is not None:
             # The baseline is the document's, word for word.
             today = today_line(self.store.engine.clock.now().astimezone(zone), ZH)
@@ -197,6 +200,11 @@ def build_general_prompt(
 
 
 _build_general_prompt = build_general_prompt
+
+
+def with_safety(system_message: str, profile: JsonObject | None, language: Language = "zh") -> str:
+    """The system message with the allergies and histories of a session, which are in every prompt and never cut."""
+    return "\n\n".join(filter(None, (system_message, safety_text(profile, WORDINGS[language]))))
 
 
 def episode_lines(recalled: Messages, zone: tzinfo = UTC) -> str:

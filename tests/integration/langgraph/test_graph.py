@@ -52,14 +52,20 @@ async def the_log(memory, conversation, user=USER):
     ]
 
 
+async def slow_films(**asked):
+    await anyio.sleep(0.025)
+    return films(**asked)
+
+
 @pytest.mark.parametrize("graph", [True, False])
 async def test_a_request_becomes_a_stream_of_events(memory, graph):
     """The turn, the nodes in order with their durations, the words as they come, the end."""
     model = GenericFakeChatModel(messages=iter([AIMessage("盗梦空间 和 星际穿越")]))
-    chat = ConversationChat(memory, model=model, router=films, retriever=lambda **_: FILMS, graph=graph)
+    chat = ConversationChat(memory, model=model, router=slow_films, retriever=lambda **_: FILMS, graph=graph)
     first, *events, last = await events_of(chat, request())
     nodes = [event for event in events if event["type"] == "node"]
     assert ORDER == [event["node"] for event in nodes]
+    assert nodes[0]["duration_ms"] >= 20
     assert all(event["duration_ms"] >= 0 for event in nodes)
     words = [event["text"] for event in events if event["type"] == "token"]
     assert len(words) > 1
@@ -70,6 +76,23 @@ async def test_a_request_becomes_a_stream_of_events(memory, graph):
     assert [("done", "诺兰导演过什么？", "盗梦空间 和 星际穿越")] == await the_log(
         memory, first["conversation_id"]
     )
+
+
+@pytest.mark.parametrize("graph", [True, False])
+async def test_safety_data_is_in_every_prompt(memory, graph):
+    """S1-83: however small the window; in the language of the question."""
+    model = Model()
+    chat = ConversationChat(memory, model=model, graph=graph, window_tokens=1)
+    conversation = await chat.nodes.store.get_or_create_conversation_id(USER, SESSION)
+    told = memory.conversation(conversation, user_id=USER)
+    await told.put_session({"user_snapshot": {"allergies": ["青霉素"], "preferences": ["科幻片"]}})
+    for text in ("头疼吃什么药？", "Which pills may I take?"):
+        await chat.answer(request(text))
+    chinese, english = (prompt[0] for prompt in model.prompts)
+    assert ("system", "system") == (chinese.type, english.type)
+    assert "\n\n过敏史: 青霉素" in chinese.text
+    assert "科幻片" not in str(model.prompts)
+    assert "青霉素" in english.text
 
 
 async def test_the_feature_flag_changes_no_answer(memory):

@@ -39,12 +39,12 @@ def asking(text="诺兰导演过什么？", **more):
 
 
 def test_the_state_has_the_keys_of_the_document():
-    """Those of the design, and two of ours."""
+    """Those of the design, and three of ours."""
     of_document = {
         "messages", "user_id", "session_id", "conversation_id", "memory_context", "conversation_summary",
         "episodic_memory", "kb_prefix", "agent_type", "use_retrieval", "retrieval_results", "debug",
     }  # fmt: skip
-    assert of_document | {"turn_id", "trace"} == set(get_type_hints(ConversationState))
+    assert of_document | {"turn_id", "trace", "user_snapshot"} == set(get_type_hints(ConversationState))
 
 
 @pytest.mark.parametrize("node", [route_node, recall_node, retrieve_node, generate_node, persist_node])
@@ -195,7 +195,10 @@ async def test_a_store_that_fails_costs_no_answer(memory, monkeypatch):
         update["conversation_summary"],
         update["episodic_memory"],
     )
-    assert {"recent", "memory", "summary"} <= {note.split()[0] for note in update["trace"][0]["notes"]}
+    assert update["user_snapshot"] is None
+    assert {"session", "recent", "memory", "summary"} <= {
+        note.split()[0] for note in update["trace"][0]["notes"]
+    }
 
 
 # -- retrieve ----------------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """A history as text: what is kept when not everything fits, and what it costs to make one."""
 
-import pytest
+import time
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,15 +32,23 @@ class Watched(FlakyStore):
         super().check(verb)
 
 
+class Slow(FlakyStore):
+    """Every call takes ten milliseconds."""
+
+    def check(self, verb):
+        time.sleep(0.01)
+        super().check(verb)
+
+
 class Measured(Meter):
     def __init__(self):
-        self.names = set()
+        self.values = {}
 
     def count(self, name, amount=1.0, **labels):
-        self.names.add(name)
+        self.values.setdefault(name, []).append(amount)
 
     def observe(self, name, value, **labels):
-        self.names.add(name)
+        self.values.setdefault(name, []).append(value)
 
 
 @given(
@@ -98,24 +107,20 @@ async def test_a_query_asks_the_database_twice(clock):
     assert ["历史摘要: 摘要", *lines(28, 29, 30)] == context.full_history.split("\n")
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "pagefile_checkpoints_total",
-        "pagefile_summary_chars",
-        "pagefile_token_ratio",
-        "pagefile_store_seconds",
-        "pagefile_session_seconds",
-    ],
-)
-async def test_the_documents_five_metrics_change(clock, name):
-    """S1-61 … S1-65: after one turn and one checkpoint."""
+async def test_the_documents_five_metrics_change(clock):
+    """S1-61 … S1-65: after one turn and one checkpoint, by what they measure."""
     meter = Measured()
-    app = AgentApp(Memory(engine_over(InMemoryStore(clock), Settings(), clock, COUNTER, meter=meter)))
-    await app.query_memory_context(asking("q"))
+    store = Slow(InMemoryStore(clock))
+    app = AgentApp(Memory(engine_over(store, Settings(), clock, COUNTER, meter=meter)))
     await say(app, 1)
-    await app.checkpoint_short_memory("c", "摘要")
-    assert name in meter.names
+    context = await app.query_memory_context(asking("q"))
+    await app.checkpoint_short_memory("c", "摘要是六个字")
+    assert [1] == meter.values["pagefile_checkpoints_total"]
+    assert [6] == meter.values["pagefile_summary_chars"]
+    assert [context.token_ratio] == meter.values["pagefile_token_ratio"]
+    assert context.token_ratio > 0
+    for name in ("pagefile_store_seconds", "pagefile_session_seconds"):
+        assert all(0.01 <= seconds < 10 for seconds in meter.values[name]), name
 
 
 async def test_a_very_long_history_is_counted_beside_the_event_loop(app):

@@ -141,13 +141,26 @@ async def test_what_is_recent_is_not_recalled(conversations, episodes):
     assert 1 == texts(found).count("上午九点有一趟。")
 
 
+@pytest.mark.parametrize("phases", [True, False])
+async def test_safety_data_is_in_every_prompt(conversations, episodes, memory, phases):
+    """S1-83: with the baseline too, and as the engine's own windows have it."""
+    chat = memory.conversation("c")
+    await chat.put_session({"user_snapshot": {"allergies": ["青霉素"], "history": ["高血压"]}})
+    history = ConversationHistory(conversations, episodic_memory=episodes if phases else None)
+    prompt = await history.build_prompt("c", "头疼吃什么药？", system_message="S")
+    safety = "过敏史: 青霉素\n慢病史: 高血压"
+    assert safety in str((await chat.context("头疼吃什么药？")).parts.profile)
+    assert f"S\n\n{safety}" in prompt[0]["content"]
+
+
 async def test_recall_of_the_log(conversations, episodes, memory):
     """S2-35, S2-36: two messages a turn, the user's first; of this conversation alone; nothing to index."""
     await talk(conversations, "o'b\"", [("《沙丘》的导演是谁？", "维伦纽瓦。")])
     await episodes.index_episode("c", "没有写进日志", "不会出现")
     found = await episodes.recall_relevant("c", "导演是谁", top_k=1)
     assert [("user", TALK[1][0]), ("assistant", TALK[1][1])] == [(m["role"], m["content"]) for m in found]
-    assert all(isinstance(message["timestamp"], int) for message in found)
+    said_at = (await memory.conversation("c").turns())[1].at
+    assert [int(said_at.timestamp())] * 2 == [message["timestamp"] for message in found]
     assert ["《沙丘》的导演是谁？", "维伦纽瓦。"] == texts(
         await episodes.recall_relevant("o'b\"", "导演是谁")
     )

@@ -1,5 +1,6 @@
 """Document 002's episodic memory in Milvus, which runs in this process (S2-32 to S2-36)."""
 
+from time import time
 from uuid import UUID
 
 import numpy as np
@@ -63,7 +64,7 @@ async def test_an_episode_is_a_row(client, episodes):
         row["user_message"],
         row["assistant_message"],
     )
-    assert 1_700_000_000 < row["created_at"]
+    assert abs(time() - row["created_at"]) < 5
     fields = {field["name"]: field["params"] for field in client.describe_collection(COLLECTION)["fields"]}
     assert ["id", "conversation_id", "user_message", "assistant_message", "embedding", "created_at"] == list(
         fields
@@ -100,7 +101,8 @@ async def test_recall(episodes):
     assert [("user", "导演"), ("assistant", "维伦纽瓦"), ("user", "科幻导演"), ("assistant", "诺兰")] == [
         (m["role"], m["content"]) for m in found
     ]
-    assert all(isinstance(message["timestamp"], int) for message in found)
+    assert all(abs(time() - message["timestamp"]) < 5 for message in found)
+    assert {int} == {type(message["timestamp"]) for message in found}
     assert ["导演", "维伦纽瓦"] == [
         m["content"] for m in await episodes.recall_relevant("c", "导演", top_k=1)
     ]
@@ -263,10 +265,10 @@ async def test_an_asynchronous_client(tmp_path):
 async def test_it_survives_a_restart(tmp_path):
     """Milvus in the process must load a collection again; so do we."""
     pymilvus = pytest.importorskip("pymilvus")
-    for time in range(2):
+    for attempt in range(2):
         client = pymilvus.MilvusClient(str(tmp_path / "again.db"))
         episodes = ConversationEpisodicMemory(client, Model())
-        if time == 0:
+        if attempt == 0:
             await episodes.index_episode("c", "导演", "诺兰")
         found = await episodes.recall_relevant("c", "导演")
         client.close()

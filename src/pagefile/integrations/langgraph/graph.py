@@ -49,7 +49,12 @@ _GREETING = {"zh": "你是一个有帮助的助手。", "en": "You are a helpful
 
 #: What the nodes of the memory return when it is down.
 _WITHOUT_MEMORY: dict[str, ConversationState] = {
-    "recall": {"memory_context": None, "conversation_summary": None, "episodic_memory": []},
+    "recall": {
+        "memory_context": None,
+        "conversation_summary": None,
+        "episodic_memory": [],
+        "user_snapshot": None,
+    },
     "persist": {},
 }
 _DOWN = "the memory is not available"

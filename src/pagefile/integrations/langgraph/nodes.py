@@ -78,11 +78,12 @@ class RecallSources:
 
 
 async def recall_node(state: ConversationState, *, sources: RecallSources) -> ConversationState:
-    """记忆召回: facts, the summary, past turns and recent messages, concurrently. Failures are noted in the trace."""
+    """记忆召回: safety data, facts, the summary, past turns and recent messages, concurrently. Failures are noted in the trace."""
     query, conversation, user = question(state), state.get("conversation_id", ""), state.get("user_id")
     history = sources.history
     # The calls below take no user, so access to the conversation is checked here.
-    await check_opens(history.store.reader, history.store.scope(conversation, user))
+    scope = history.store.scope(conversation, user)
+    await check_opens(history.store.reader, scope)
     found: dict[str, Any] = {}
     notes: list[str] = []
 
@@ -90,6 +91,7 @@ async def recall_node(state: ConversationState, *, sources: RecallSources) -> Co
         found[part] = await history.store.engine.guarded(part, notes.append, work)
 
     async with anyio.create_task_group() as together:
+        together.start_soon(look, "session", history.store.view(scope))
         together.start_soon(look, "recent", history.get_context(conversation))
         if user:
             facts = sources.memory_service.recall_context(user_id=user, query=query)
@@ -107,6 +109,7 @@ async def recall_node(state: ConversationState, *, sources: RecallSources) -> Co
     return {
         "memory_context": found.get("memory"),
         "conversation_summary": found.get("summary"),
+        "user_snapshot": found["session"].profile if found["session"] else None,
         "episodic_memory": unique_relevant(found.get("episodes") or [], recent, history.top_k) + recent,
         "trace": [NodeTrace(node="recall", notes=notes)],
     }

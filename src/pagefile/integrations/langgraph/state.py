@@ -1,6 +1,6 @@
 """The state of the conversation graph, which all nodes share, and the prompt that is built from it."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, tzinfo
 from operator import add
 from typing import Annotated, Any, NotRequired, TypedDict
@@ -10,7 +10,7 @@ from langgraph.channels import UntrackedValue  # pyright: ignore[reportMissingTy
 
 from pagefile.errors import InvalidArgumentError
 from pagefile.standalone import ConversationMessage, build_general_prompt
-from pagefile.standalone.hybrid_history import pairs
+from pagefile.standalone.hybrid_history import pairs, with_safety
 from pagefile.standalone.knowledge_base import Results, results_block
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.window.turn_notes import abridged, allotted, load_call
@@ -44,6 +44,8 @@ class ConversationState(TypedDict, total=False):
     conversation_summary: Annotated[str | None, UntrackedValue]
     #: Past turns relevant to the question (`recalled`), then the recent messages.
     episodic_memory: Annotated[list[ConversationMessage] | None, UntrackedValue]
+    #: The user's snapshot in the session, for its safety data.
+    user_snapshot: Annotated[Mapping[str, Any] | None, UntrackedValue]
     # 决策
     kb_prefix: str | None
     agent_type: str
@@ -97,8 +99,8 @@ def build_prompt_from_state(
     """系统消息、长期记忆、对话背景、相关历史、检索结果、最近的消息、问题; None and empty values have no block.
 
     Above `window_tokens`, large recent turns are abridged, and then the least important parts are dropped first: the oldest recent
-    messages, then recalled turns, then the last retrieval results. The system message, the facts, the summary, the question and
-    what was said since are never cut.
+    messages, then recalled turns, then the last retrieval results. The system message, the safety data, the facts, the summary, the
+    question and what was said since are never cut.
     """
     history = list(state.get("episodic_memory") or ())
     results = list(state.get("retrieval_results") or ())
@@ -128,9 +130,8 @@ def _prompt(
 ) -> list[BaseMessage]:
     asked, since = running(state)
     known = state.get("memory_context"), state.get("conversation_summary")
-    plain = build_general_prompt(
-        system_message, *known, history, str(asked.text), language=language, zone=zone
-    )
+    told = with_safety(system_message, state.get("user_snapshot"), language)
+    plain = build_general_prompt(told, *known, history, str(asked.text), language=language, zone=zone)
     *before, _ = convert_to_messages([dict(message) for message in plain])
     # Some endpoints reject a system message after the first user message.
     place = next((at for at, one in enumerate(before) if not isinstance(one, SystemMessage)), len(before))
