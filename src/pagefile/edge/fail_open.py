@@ -18,7 +18,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from pagefile.blocking import BlockingMemory
 from pagefile.engine import Memory
-from pagefile.errors import ClosedError, SettingsError
+from pagefile.errors import ClosedError, ConflictError, SettingsError
 from pagefile.stores.breaker import Breaker
 
 logger = logging.getLogger("pagefile")
@@ -33,7 +33,7 @@ class SlowMemoryError(TimeoutError):
 
 
 #: Failures whose words say all there is to say: a traceback would only hide them.
-_SELF_EXPLAINING = (SlowMemoryError, SettingsError, ClosedError)
+_SELF_EXPLAINING = (SlowMemoryError, SettingsError, ClosedError, ConflictError)
 
 
 def inner_of(memory: Memory | BlockingMemory | str | PathLike[str] | None) -> Memory:
@@ -238,11 +238,13 @@ class FailOpen:
             if ticket is not None and isinstance(error, SlowMemoryError):
                 self._breaker.failed(ticket)
             self._count()
-            if (what, type(error)) in self._told:
+            # A conflict lies in what the run names, such as another user's conversation, and fails all that the run does.
+            kind = ("" if isinstance(error, ConflictError) else what, type(error))
+            if kind in self._told:
                 told = type(error).__name__ if self._of_many else error
                 logger.debug("%s: %s failed again: %s", self.integration, what, told)
                 return
-            self._told.add((what, type(error)))
+            self._told.add(kind)
             once = "%s: %s failed; the run continues without memory (logged once for this kind of failure)"
             if isinstance(error, _SELF_EXPLAINING) and not self._of_many:
                 logger.error(f"{once}: %s", self.integration, what, error)  # noqa: G004, TRY400

@@ -186,7 +186,7 @@ def show_call(bill: Bill, reader: Reader) -> ui.View:
     body: list[Content] = [
         ui.confirmation(reader),
         inexact(data.exact, data.why, reader),
-        [ui.notice(one, "bad") for one in receipt.degraded],
+        [ui.notice(reader.reason(one), "bad") for one in receipt.degraded],
         _numbers(bill, reader),
         ui.card(None, bar),
         _prompt(bill, reader),

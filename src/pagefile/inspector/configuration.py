@@ -82,7 +82,7 @@ def show(data: Configuration, reader: Reader) -> ui.View:
         title = section or say("settings.general")
         body.append(ui.card(title, _table([*group], title, reader)))
     file = el("code", data.file) if data.file else say("settings.no_file")
-    lead = [say("settings.lead"), " ", say("settings.file"), " ", file, "."]
+    lead = [say("settings.lead"), " ", say("settings.file"), " ", file]
     return ui.View(say("nav.settings"), body, lead=lead)
 
 

@@ -114,6 +114,7 @@ _REASONS = {
     r"(?P<left>\d+) of (?P<all>\d+) characters stay, those that the last calls point to": "why.paged_out",
     r"not read: older than what fits": "why.not_read",
     r"behind a newer turn that did not fit": "why.behind",
+    r"past turns were searched by word only: the encoder is still being loaded": "why.loading",
     r"(?P<n>\d+) facts of lower rank": "why.lower_rank",
     r"covers (?P<turns>\d+) turns up to (?P<seq>\d+); (?P<kept>\d+) of (?P<all>\d+) anchors survive, "
     r"(?P<beside>\d+) of them beside the summary": "why.covers",

@@ -210,8 +210,8 @@ class History(OwnTier):
             candidates.append(Candidate(name, "older", (), position=-1, unread_tokens=tokens))
         # Allergies and medical history are in every window and never cut.
         safety = self._text("safety", safety_text(view.profile, wording))
-        told = (wording.guide, wording.guide_more) if self._needs_guide(request, candidates) else ()
-        guide = self._text("guide", "\n\n".join(told))
+        told = wording.whole_guide if self._needs_guide(request, candidates) else ""
+        guide = self._text("guide", told)
         clock = self._clock(request, dated=bool(lines))
         return [*safety, *self._summary(request), *candidates, *guide, *clock]
 

@@ -74,6 +74,11 @@ class Wording:
     #: What the model reads of its own tools, beside the texts that it asked for.
     answers: Mapping[str, str]
 
+    @property
+    def whole_guide(self) -> str:
+        """The guide to archived results, as every request has it."""
+        return f"{self.guide}\n\n{self.guide_more}"
+
 
 ZH, EN = (Wording(**table("pagefile.window", "wording")[language]) for language in ("zh", "en"))
 WORDINGS: Mapping[Language, Wording] = {"zh": ZH, "en": EN}

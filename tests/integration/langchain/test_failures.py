@@ -226,6 +226,27 @@ async def test_a_run_that_names_no_conversation_has_no_memory_and_is_told(memory
     assert [] == list(await memory.conversations())
 
 
+async def test_a_run_that_names_no_user_is_told_where_its_memory_ends(memory, caplog):
+    """Once: nothing of it reaches other threads."""
+    tools._warn_of_no_user.cache_clear()
+    agent = create_agent(Recorder(script=[AIMessage("x")] * 2), [], middleware=[PagefileMiddleware(memory)])
+    for thread in ("n1", "n2"):
+        await agent.ainvoke(ask("Hello?"), {"configurable": {"thread_id": thread}})
+    assert 1 == caplog.text.count("names no user")
+
+
+async def test_a_thread_of_somebody_else_is_told_in_a_line(memory, caplog):
+    """A thread begun without a user takes none later: the run goes on, and the log says what to do, without a traceback."""
+    agent = create_agent(Recorder(script=[AIMessage("x")] * 2), [], middleware=[PagefileMiddleware(memory)])
+    await agent.ainvoke(ask("Hello?"), {"configurable": {"thread_id": "n1"}})
+    caplog.clear()
+    named = {"configurable": {"thread_id": "n1", "user_id": "lin"}}
+    assert "x" == (await agent.ainvoke(ask("Hello?"), named))["messages"][-1].text
+    [told] = [record for record in caplog.records if record.levelno == logging.ERROR]
+    assert "use another conversation id" in told.getMessage()
+    assert not told.exc_info
+
+
 async def test_a_window_of_nothing_is_refused(memory):
     """At once, and not in the middle of a run."""
     with pytest.raises(SettingsError, match="window_tokens"):

@@ -67,6 +67,11 @@ async def test_every_request_is_in_the_language_of_the_user(memory, talk):
         assert isinstance(call[0], SystemMessage)
         for message in call:
             assert [] == talk.foreign(str(message.text))
+    # The guide is the one that the window records.
+    chat = memory.conversation("c", user_id="ada")
+    told = await chat.explain((await chat.calls())[0].id)
+    assert told.window.parts.guide in model.calls[2][0].text
+    assert told.window.parts.guide
     assert "📎" in "".join(str(message.text) for message in model.calls[2])
     assert 7 == len(model.described)
     for schema in model.described:

@@ -25,6 +25,11 @@ def reader(language):
     [
         ("never cut", "always included", "从不舍弃"),
         ("fits", "fits", "放得下"),
+        (
+            "past turns were searched by word only: the encoder is still being loaded",
+            "past turns were searched by word only: the encoder is still being loaded",
+            "向量模型仍在加载，这次只按字词查找了往期对话",
+        ),
         ("fits as notes", "fits with tools as notes", "放得下：工具简记"),
         (
             "over its own budget of 300 tokens",

@@ -110,7 +110,9 @@ class PagefileMiddleware(
         self._incognito, self._language = incognito, language
         self._workspace, self._rules = workspace, tuple(rules)
         self._count = engine.counter.count
-        self._guides = {name: wording.guide if offer_tools else "" for name, wording in WORDINGS.items()}
+        self._guides = {
+            name: wording.whole_guide if offer_tools else "" for name, wording in WORDINGS.items()
+        }
         self._talks: Lru[Whose, Talk] = Lru(_TALKS)
         #: The system text and the memory of a turn, which stay byte-identical through all its model calls as long as the user's
         #: facts are the same.

@@ -66,7 +66,10 @@ def whose(context: object, **given: str | None) -> Whose | None:
     delegated = _delegating_call(settings)
     if delegated is not None and _id_in(given, "conversation_id") is None:
         return Whose(f"{conversation}/{delegated}", None, named("tenant"))
-    return Whose(conversation, named("user_id"), named("tenant"))
+    user = named("user_id")
+    if user is None:
+        _warn_of_no_user()
+    return Whose(conversation, user, named("tenant"))
 
 
 def _delegating_call(settings: Mapping[str, Any]) -> str | None:
@@ -81,6 +84,14 @@ def _warn_of_no_conversation() -> None:
     logger.warning(
         "a run names no conversation and goes on without memory: give the middleware a conversation_id, the run a context "
         'with one, or a thread_id as in agent.invoke(…, {"configurable": {"thread_id": "…"}})'
+    )
+
+
+@cache
+def _warn_of_no_user() -> None:
+    logger.warning(
+        "a run names no user, so its memory stays within its thread: give the middleware or the run a user_id, as in "
+        'agent.invoke(…, {"configurable": {"thread_id": "…", "user_id": "…"}}), and a new thread_id'
     )
 
 
