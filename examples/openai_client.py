@@ -30,7 +30,7 @@ def main(questions: list[str]) -> None:
             print(f"> {question}\n{answer}")
             # A request that memory had nothing to do with has no window.
             tokens = raw.headers.get("x-pagefile-window-tokens", "no")
-            print(f"  {tokens} tokens of window, {raw.headers.get('x-pagefile-status')}")
+            print(f"  {tokens} tokens, {raw.headers.get('x-pagefile-status')}")
 
 
 if __name__ == "__main__":
