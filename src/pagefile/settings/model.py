@@ -265,8 +265,8 @@ class EmbedderSettings(_Checked, prefix="embedder."):
     #: How long to wait for vectors, in seconds; after that, recall uses words only.
     timeout_s: Annotated[float, Limit(above=True)] = 10.0
     #: How long a window waits for the vector of its question, in seconds; after that, it contains what was found by
-    #: words, and its receipt says so. Raise it for a remote embedder. Commands and the demo wait up to 30 seconds
-    #: unless this is set.
+    #: words, and its receipt says so. Raise it for a remote embedder. In a memory of a few turns, a window that words
+    #: do not fill waits up to three times as long while the bundled encoder is loaded; commands and the demo up to 30 seconds unless this is set.
     query_timeout_s: Annotated[float, Limit(above=True)] = 1.0
     #: The length of the vectors to request from the model; 0: the model's default.
     dimension: Count = 0

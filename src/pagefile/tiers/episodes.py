@@ -65,6 +65,9 @@ _TOLD_TOKENS = 600
 _ENOUGH = 1.0
 #: How many turns are checked for a later, different statement.
 _CHECKED = 3
+#: While an encoder of our own is being loaded, a question that words do not answer waits this many times as long for its
+#: vector: not as long as what waits for a window.
+_LOADING = 3
 #: Minimum time a recall waits for the vector of its question; a window has its own limit.
 TIMEOUT_S = 10.0
 #: Said in receipts while an encoder of our own is not there yet, and while vectors of a predecessor are replaced.
@@ -403,6 +406,7 @@ class Episodes(base.OwnTier):
         if vectors is None:
             return None, None
         loading = self._loading(index)
+        timeout_s = max(timeout_s, _LOADING * self.timeout_s) if loading else timeout_s
         if not health.resting:
             # Whatever an embedder or a vector store raises: recall by word still works.
             with base.guarded(health.failed):

@@ -125,9 +125,3 @@ def test_a_database_may_be_named_by_its_path(place, url):
     assert url == database_url(place)
     if isinstance(place, str):
         assert url == Settings(url=place).url
-
-
-def test_a_request_outlasts_the_wait_for_a_vector():
-    """Else a request would go out without memory because the encoder was still being loaded."""
-    defaults = Settings()
-    assert defaults.gateway.deadline_s > defaults.embedder.query_timeout_s
