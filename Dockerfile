@@ -7,7 +7,7 @@ WORKDIR /src
 COPY requirements-image.lock ./
 RUN python -m venv /opt/pagefile \
     && /opt/pagefile/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes -r requirements-image.lock
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml README.md LICENSE NOTICE ./
 COPY src src
 RUN /opt/pagefile/bin/pip install --no-cache-dir --disable-pip-version-check --no-deps --no-build-isolation .
 

@@ -21,7 +21,7 @@ from benchmarks.recall_vectors import OnDisk, Remembered
 from benchmarks.report import machine_facts
 from pagefile.engine import Memory
 from pagefile.errors import NotFoundError
-from pagefile.models.embedders import UniversalSentenceEncoder
+from pagefile.models.embedders import MemoryEncoder
 from pagefile.ports import Embedder
 from pagefile.records import JsonObject
 from pagefile.settings import Settings
@@ -198,7 +198,7 @@ def run(
     began = time.perf_counter()
     files = {name: path for name, path in set_files(data).items() if not sets or name in sets}
     tell = progress or _noop
-    maker = embedder or UniversalSentenceEncoder()
+    maker = embedder or MemoryEncoder()
     vectors = Remembered(OnDisk(maker, cache) if cache is not None else maker)
     measured: list[Measured] = []
     left_out: dict[str, None] = {}

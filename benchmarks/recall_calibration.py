@@ -1,6 +1,9 @@
 """Fits the weights of `text/recall_weights.toml`, and prints how well they are calibrated on a set that is left out.
 
-    .venv/bin/python -m benchmarks.recall_calibration DATA VECTORS [LEFT-OUT]
+    .venv/bin/python -m benchmarks.recall_calibration DATA VECTORS ENCODERS [LEFT-OUT]
+
+A set that the encoder was trained on is read with one that was not: ENCODERS has longmemeval.npz and lifebench.npz, made as
+`training/README.md` says with `train.py --leave`.
 
 What helps is labelled in the public sets; that nothing helps is known of the quiet messages, of everyday messages asked of somebody
 else's past, and of LoCoMo's questions asked of other people. Weights of words alone are fitted on the same without vectors.
@@ -12,6 +15,7 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -22,11 +26,12 @@ from scipy.optimize import minimize  # pyright: ignore[reportMissingTypeStubs, r
 from benchmarks import everyday
 from benchmarks.recall_vectors import OnDisk
 from benchmarks.window_data import lines, people, plain
-from pagefile.models.embedders import UniversalSentenceEncoder
+from pagefile.models.embedders import MemoryEncoder
+from pagefile.models.encoder import Encoder
 from pagefile.ports import Embedder
 from pagefile.text.recall_gate import answers
 from pagefile.text.relevance import FEATURES, FEW, MESSAGE, message_features, turn_features
-from pagefile.text.speech import blended, embedded_texts, in_first_person, question_texts, said_terms
+from pagefile.text.speech import blended, embedded_texts, in_first_person, question_text, said_terms
 from pagefile.text.turn_ranking import Placed, TurnIndex
 from pagefile.text.words import is_trivial, terms
 from pagefile.window.value import OPENING
@@ -39,6 +44,9 @@ LABELLED_WEIGHT = 30.0
 #: The weights of all messages to somebody else's past: quiet ones, needed ones, LoCoMo's.
 ELSEWHERE = {"quiet": 100.0, "needed": 40.0, "LoCoMo": 20.0}
 NEEDED_WEIGHT = 1.5
+#: The encoder that has not seen a set, by its file; and how many people of a large set are asked.
+UNSEEN = {"LongMemEval-S": "longmemeval", "LifeBench-zh": "lifebench"}
+PEOPLE = {"LongMemEval-S": 24, "LifeBench-zh": 2}
 #: A memory may have a few turns only: everyday messages are asked of parts of a past as well.
 PARTS = (3, 6, 12, 24)
 _FEW_RIDGE = 0.003
@@ -91,7 +99,7 @@ class Past:
         near: dict[int, float] = {}
         if self.embedder is not None:
             meant = in_first_person(question, self.index.speakers)
-            cosines = np.array(self.vectors) @ await _vector(self.embedder, question_texts(meant))
+            cosines = np.array(self.vectors) @ await _vector(self.embedder, [question_text(meant)])
             near = {int(n): float(cosines[n]) for n in np.argsort(-cosines)[:NEAREST]}
         known = self.index.familiarity(question)
         found = self.index.search(question, DEPTH, meaning=near, today=at.date(), zone=UTC)
@@ -164,7 +172,7 @@ async def _people(
             last = at + timedelta(hours=1)
             yield past, [(one["question"], last, {ids[g] for g in one["gold"]}) for one in person["queries"]]
         return
-    for person in people(name, data):
+    for person in islice(people(name, data), PEOPLE.get(name)):
         past, places = Past(embedder), dict[str, list[int]]()
         for number, one in enumerate(person.corpus.said):
             await past.add(one.conversation, one.at, one.user, one.assistant)
@@ -229,10 +237,25 @@ async def _asked_of(
 # -- fitting -------------------------------------------------------------------------------------------------------------
 
 
-async def main(data: Path, cache: Path, left_out: str | None) -> None:
-    for kind, embedder in (("meaning", OnDisk(UniversalSentenceEncoder(), cache)), ("words", None)):
+class Unseen(MemoryEncoder):
+    """The bundled encoder with weights that were trained without a set."""
+
+    def __init__(self, file: Path) -> None:
+        self.version = f"{MemoryEncoder.version} without {file.stem}"
+        self._encoder = Encoder(dict(np.load(file)))
+
+    def _loaded(self) -> Encoder:
+        return self._encoder
+
+
+async def main(data: Path, cache: Path, encoders: Path, left_out: str | None) -> None:
+    for kind, embedder in (("meaning", OnDisk(MemoryEncoder(), cache)), ("words", None)):
         home = await at_home_and_elsewhere(embedder)
-        sets = {name: await labelled(name, data, embedder) for name in LABELLED}
+        sets: dict[str, tuple[list[Row], list[Row]]] = {}
+        for name in LABELLED:
+            file = UNSEEN.get(name) if embedder else None
+            reader = OnDisk(Unseen(encoders / f"{file}.npz"), cache) if file else embedder
+            sets[name] = await labelled(name, data, reader)
         learnt = {name: rows for name, (rows, _) in sets.items() if name != left_out}
         turns = np.concatenate([row.turns for rows in learnt.values() for row in rows])
         helps = np.concatenate([row.helps for rows in learnt.values() for row in rows])
@@ -311,4 +334,5 @@ def _reliability(model: Logistic, rows: Sequence[Row], name: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else None))
+    places = [Path(one) for one in sys.argv[1:4]]
+    asyncio.run(main(places[0], places[1], places[2], sys.argv[4] if len(sys.argv) > 4 else None))

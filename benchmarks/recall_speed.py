@@ -25,7 +25,7 @@ from benchmarks.peak import peak_mb
 from benchmarks.report import Limit, Report, Row, machine_facts
 from benchmarks.timing import side_by_side
 from pagefile.engine import Memory
-from pagefile.models.embedders import UniversalSentenceEncoder
+from pagefile.models.embedders import MemoryEncoder
 from pagefile.ports import Embedder, Vector
 from pagefile.records import Scope
 from pagefile.settings import Settings
@@ -69,7 +69,7 @@ class _Arbitrary(Embedder):
     """As long as the encoder's vectors, the same for the same text, and without a meaning."""
 
     name = "arbitrary"
-    dimension = UniversalSentenceEncoder.dimension
+    dimension = MemoryEncoder.dimension
     batch = 1000
 
     async def embed(self, texts: Sequence[str]) -> Vector:
@@ -187,7 +187,7 @@ async def _beside_scan(database: Path, author: Author, user: str, turns: int, ef
 
 async def _with_encoder(database: Path, author: Author, effort: _Effort) -> Row:
     """From a question to its hits with our encoder, whose name the vectors of this database bear for a moment."""
-    asked, encoder = _questions(author), _Named(UniversalSentenceEncoder())
+    asked, encoder = _questions(author), _Named(MemoryEncoder())
     await encoder.ready()
     async with Memory.open(url_of(database), embedder=encoder, settings=_MANUAL) as memory:
         await memory.recall(next(asked), user_id="many")
@@ -312,7 +312,7 @@ async def _first_recall_s(database: Path, question: str) -> float:
 
 
 async def _encoding(database: Path, author: Author, effort: _Effort) -> list[Row]:
-    encoder = UniversalSentenceEncoder()
+    encoder = MemoryEncoder()
     began = time.perf_counter()
     await encoder.ready()
     load_s = time.perf_counter() - began

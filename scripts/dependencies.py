@@ -29,8 +29,8 @@ from packaging.version import InvalidVersion, Version
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "dependencies.md"
-#: The times of files in archives that are built reproducibly: that of hatchling, and others, which are older than the index.
-_FIXED, _OLDEST_YEAR = (2020, 2), 2005
+#: The times of files in archives that are built reproducibly: those of hatchling and cargo, and others, which are older than the index.
+_FIXED, _OLDEST_YEAR = {(2020, 2), (2006, 7)}, 2005
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _BEGIN = """# Dependencies
 
@@ -130,7 +130,7 @@ def looked_into(files: list[tuple[str, str]]) -> tuple[str, str, str]:
             )
             text = archive.extractfile(found).read()
     year, month = max(times)
-    told = "?" if year <= _OLDEST_YEAR or (year, month) == _FIXED else f"{year}-{month:02d}"
+    told = "?" if year <= _OLDEST_YEAR or (year, month) in _FIXED else f"{year}-{month:02d}"
     return told, *licence_and_people(message_from_bytes(text))
 
 

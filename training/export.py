@@ -24,7 +24,8 @@ def main(student: Path, wheels: Path, out: Path) -> None:
     given["word.q"], given["word.d"] = numbers[:, 0::2] | numbers[:, 1::2] << 4, scale[base.kept]
     given["pieces"] = np.frombuffer("\n".join(base.pieces[SPECIAL:]).encode(), np.uint8)
     given["scores"] = base.scores[SPECIAL:].astype(np.float32)
-    np.savez_compressed(out, **given)
+    # Not compressed: wheels are, and it is loaded sooner.
+    np.savez(out, **given)
     print(f"{out}: {out.stat().st_size / 1e6:.1f} MB, {len(base.pieces)} pieces")
 
 

@@ -21,8 +21,7 @@ from base import SPECIAL, Base, read
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
 
-from pieces import Pieces  # noqa: E402
-
+from pagefile.models.pieces import Pieces  # noqa: E402
 from pagefile.text.words import terms  # noqa: E402
 
 #: A text's pieces, beginning and end included.

@@ -7,7 +7,6 @@ afterwards says that, too: it keeps what the student knows of the world. A set t
 
 import argparse
 import time
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -18,6 +17,10 @@ DEVICE = "cuda"
 HEADS, WIDTH = 12, 384
 #: The time of these steps says how many fit into the seconds given.
 WARM = 40
+#: More than fit into the seconds given.
+MOST_STEPS = 100_000
+#: How many texts say which inner units are active.
+ACTIVE = 20_000
 TEMPERATURE = 0.04
 #: Directions in which languages differ, which are taken out of every vector; how much of the mean; and from how many pairs they are known.
 DIRECTIONS, CENTRED, PAIRS_FOR_DIRECTIONS = 2, 0.7, 1200
@@ -68,8 +71,11 @@ def encoded(p, ids, sizes, layers):
     return F.normalize(summed(p, ids, sizes, layers)[1], dim=-1)
 
 
-def summed(p, ids, sizes, layers):
-    """BERT in half precision over texts one after the other: the sums of what goes into its first layer, and of its last, for each."""
+def summed(p, ids, sizes, layers, active=None):
+    """BERT in half precision over texts one after the other: the sums of what goes into its first layer, and of its last, for each.
+
+    `active` takes how active the inner units of each layer are.
+    """
     norm = lambda x, name: F.layer_norm(x, (WIDTH,), p[name + ".w"], p[name + ".b"], 1e-12)
     linear = lambda x, name: F.linear(x, p[name + ".w"], p[name + ".b"])
     starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -85,7 +91,10 @@ def summed(p, ids, sizes, layers):
         q, k, v = linear(x, f"l{n}.qkv").view(len(x), 3, HEADS, -1).unbind(1)
         a = attention(q, k, v, bounds, sizes).reshape(x.shape)
         x = norm(x + linear(a, f"l{n}.ao"), f"l{n}.aln")
-        x = norm(x + linear(F.gelu(linear(x, f"l{n}.fi")), f"l{n}.fo"), f"l{n}.oln")
+        inner = F.gelu(linear(x, f"l{n}.fi"))
+        if active is not None:
+            active[n] += inner.float().square().sum(0)
+        x = norm(x + linear(inner, f"l{n}.fo"), f"l{n}.oln")
     return first, each(x)
 
 
@@ -407,22 +416,31 @@ def with_head(model, size):
     return model
 
 
-def second_loss(model, lessons, second, texts):
-    rng = lessons.rng
-    rows = np.unique(
-        np.concatenate(
-            [
-                rng.choice(lessons.pool, SECOND_TEXTS, replace=False),
-                rng.choice(lessons.words, SECOND_WORDS, replace=False),
-            ]
-        )
-    )
+class Second:
+    """What another encoder makes of some of the texts: of those that are taught, and of words."""
+
+    def __init__(self, path, texts, lessons):
+        given = np.load(path)
+        self.texts, self.rows, self.rng = texts, given["rows"], lessons.rng
+        self.vectors = F.normalize(torch.tensor(given["numbers"], device=DEVICE).float(), dim=-1)
+        word = np.isin(self.rows, lessons.words)
+        self.parts = np.flatnonzero(np.isin(self.rows, lessons.pool) & ~word), np.flatnonzero(word)
+
+    def drawn(self):
+        """Rows of texts, and what that encoder makes of them."""
+        counts = (SECOND_TEXTS, SECOND_WORDS)
+        at = [self.rng.choice(part, n, replace=False) for part, n in zip(self.parts, counts, strict=True)]
+        at = np.concatenate(at)
+        return self.rows[at], self.vectors[on_device(at)]
+
+
+def second_loss(model, second):
+    texts, (rows, theirs) = second.texts, second.drawn()
     ids, sizes, _ = texts.pieces(rows)
     sums = torch.cat(summed(model.half(), on_device(ids), sizes, model.layers), 1)
     x, p = sums / on_device(sizes).float()[:, None].sqrt(), model.p
     wide = F.relu(F.linear(x, p["head.wide"], p["head.bias"]))
     ours = F.normalize(F.linear(wide, p["head.narrow"]) + F.linear(x, p["head.straight"]), dim=-1)
-    theirs = second[on_device(rows)].float()
     apart = agreement(theirs @ theirs.T, ours @ ours.T, temperature=SECOND_TEMPERATURE)
     return 3 * (1 - (ours * theirs).sum(-1)).mean() + 0.5 * apart
 
@@ -480,17 +498,19 @@ def trained(model, loss_of, steps, rate, most, said):
         value.requires_grad_(False)
 
 
-def cut(teacher, layers):
-    """A student: some of the teacher's layers, numbered from 0."""
-    p = {name: value.clone() for name, value in teacher.p.items() if not name.startswith("l")}
-    p["word"] = teacher.p["word"]
-    for to, number in enumerate(layers):
-        p |= {
-            f"l{to}.{name.split('.', 1)[1]}": value.clone()
-            for name, value in teacher.p.items()
-            if name.startswith(f"l{number}.")
-        }
-    return Model(p, len(layers))
+@torch.no_grad()
+def narrowed(teacher, texts, rows, units):
+    """A student as deep as its teacher, with those inner units of each layer that put most into its output."""
+    p = {name: value.clone() if name != "word" else value for name, value in teacher.p.items()}
+    active = [torch.zeros(len(p[f"l{n}.fi.b"]), device=DEVICE) for n in range(teacher.layers)]
+    for start in range(0, len(rows), 2048):
+        ids, sizes, _ = texts.pieces(rows[start : start + 2048])
+        summed(teacher.half(), on_device(ids), sizes, teacher.layers, active)
+    for n, seen in enumerate(active):
+        kept = (seen * p[f"l{n}.fo.w"].square().sum(0)).topk(units).indices.sort().values
+        p[f"l{n}.fi.w"], p[f"l{n}.fi.b"] = p[f"l{n}.fi.w"][kept], p[f"l{n}.fi.b"][kept]
+        p[f"l{n}.fo.w"] = p[f"l{n}.fo.w"][:, kept].contiguous()
+    return Model(p, teacher.layers)
 
 
 def eight_bits(model):
@@ -519,11 +539,10 @@ def main():
     parser.add_argument(
         "--leave", default="nothing", help="sets, one after the other: longmemeval,realmem,..."
     )
-    parser.add_argument("--layers", default="0,1,2,3,4,5,6,7,8,9,10,11")
+    parser.add_argument("--units", type=int, default=640, help="inner units of each layer of the student")
     parser.add_argument("--teacher-steps", type=int, default=450)
-    parser.add_argument("--student-steps", type=int, default=1750)
     parser.add_argument("--rate", type=float, default=8e-5)
-    parser.add_argument("--student-rate", type=float, default=2e-4, help="5e-4 for six layers")
+    parser.add_argument("--student-rate", type=float, default=3e-4)
     parser.add_argument("--pairs", type=float, default=0.5)
     parser.add_argument("--terms", type=float, default=0.5)
     parser.add_argument("--keep", type=float, default=0.5)
@@ -531,23 +550,17 @@ def main():
     parser.add_argument("--crop", type=int, default=1, help="0: the student learns whole texts only")
     parser.add_argument("--general", type=int, default=1024)
     parser.add_argument("--same", type=float, default=3.0)
-    parser.add_argument(
-        "--most",
-        type=float,
-        default=1e9,
-        help="seconds for the teacher, and for the student: fewer steps where they do not fit",
-    )
-    parser.add_argument("--seconds", type=float, default=1e9, help="no further set is begun after these")
+    parser.add_argument("--seconds", default="45,420", help="for the teacher and for the student")
+    parser.add_argument("--all", type=float, default=1e9, help="seconds after which no further set is begun")
     args = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = True
     began, data = time.time(), dict(np.load(args.folder + "/data.npz"))
     base, texts = Model(base_model(args.folder + "/weights.npz"), 12), Texts(data)
     base.p["word"] = base.p["word"].bfloat16()
-    second = Path(args.folder) / "second.npy"
-    second = torch.tensor(np.load(second), device=DEVICE) if second.exists() else None
+    seconds = [float(n) for n in args.seconds.split(",")]
     kept = None
     for leave in args.leave.split(","):
-        if time.time() - began > args.seconds:
+        if time.time() - began > args.all:
             break
         torch.manual_seed(0)
         lessons = Lessons(data, texts, leave, np.random.default_rng(0))
@@ -570,7 +583,7 @@ def main():
             lambda: teacher_loss(teacher, lessons, kept, args),
             args.teacher_steps,
             args.rate,
-            args.most,
+            seconds[0],
             "teacher",
         )
         if leave == "nothing":
@@ -578,22 +591,20 @@ def main():
             tell("teacher", teacher)
         if args.crop:
             lessons.crop()
+        second = Second(args.folder + "/second.npz", texts, lessons)
         table = lessons.texts.all(teacher, lessons.every())
-        student = cut(teacher, [int(n) for n in args.layers.split(",")])
-        if second is not None:
-            with_head(student, second.shape[1])
-        also = (lambda: second_loss(student, lessons, second, texts)) if second is not None else lambda: 0
-        trained(
-            student,
-            lambda: student_loss(student, lessons, table, args) + also(),
-            args.student_steps,
-            args.student_rate,
-            args.most,
-            "student",
+        student = with_head(
+            narrowed(teacher, texts, lessons.rng.choice(lessons.pool, ACTIVE, replace=False), args.units),
+            second.vectors.shape[1],
         )
+        loss = lambda student=student, lessons=lessons, table=table, second=second: (
+            student_loss(student, lessons, table, args) + second_loss(student, second)
+        )
+        trained(student, loss, MOST_STEPS, args.student_rate, seconds[1], "student")
+        tell("student", student)
         made = eight_bits(student)
         np.savez(f"{args.out}/without-{leave}.npz", **made, **directions(student, lessons, texts))
-        tell(f"student {args.layers}", student)
+        tell("in 8 bits", student)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,12 @@
 """Models that Pagefile may use: chat models, summarizers and embedders. None of them is required."""
 
 from pagefile.models.chat import OpenAIChat
-from pagefile.models.embedders import LangChainEmbedder, OpenAIEmbedder, UniversalSentenceEncoder
+from pagefile.models.embedders import (
+    LangChainEmbedder,
+    MemoryEncoder,
+    OpenAIEmbedder,
+    UniversalSentenceEncoder,
+)
 from pagefile.models.summarizers import CallableSummarizer, ChatSummarizer, ChatSynopsis, ExtractiveSummarizer
 
 __all__ = [
@@ -10,6 +15,7 @@ __all__ = [
     "ChatSynopsis",
     "ExtractiveSummarizer",
     "LangChainEmbedder",
+    "MemoryEncoder",
     "OpenAIChat",
     "OpenAIEmbedder",
     "UniversalSentenceEncoder",

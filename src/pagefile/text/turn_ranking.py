@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime, tzinfo
 from typing import Generic, NamedTuple, TypeVar
 
 from pagefile.arrays import Bools, Column, Float64s, Int32s, Int64s, Keyed, Places, np
+from pagefile.records import LATEST
 from pagefile.text.bm25 import Matches, best_first, matched, rarity
 from pagefile.text.postings import Document, Postings
 from pagefile.text.recall_gate import names_only_a_time
@@ -256,7 +257,7 @@ class TurnIndex(Generic[K]):
         """How well turns match the times the question names, None if it names none; and the question without them."""
         at = self._turns.at
         last = at.max(initial=0.0) if eligible is None else at.max(where=eligible, initial=0.0)
-        last_day = datetime.fromtimestamp(last, zone).date()
+        last_day = datetime.fromtimestamp(min(last, LATEST.timestamp()), zone).date()
         spans, rest = periods(question, today or last_day)
         if not spans:
             return None, rest

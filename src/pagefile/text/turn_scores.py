@@ -42,7 +42,7 @@ NEIGHBOURS = (0.6, 0.36)
 #: The weight of the best session, relative to the best turn.
 SESSION = 0.3
 #: How much meaning counts in questions of each language. The encoder tells more in English, words do in Chinese.
-MEANING = {"en": Meaning(2.0, 0.5, 1.5, 0.25), "zh": Meaning(1.0, 0.0, 2.0, 0.0)}
+MEANING = {"en": Meaning(3.0, 0.75, 2.0, 0.25), "zh": Meaning(2.0, 0.0, 2.0, 0.0)}
 #: How many of its turns determine the meaning of a session: one alone may be chance.
 SESSION_TURNS = 3
 #: The assumed similarity of a turn that was not among the nearest, relative to the lowest among those.

@@ -21,7 +21,7 @@ import anyio
 from pagefile import ports
 from pagefile.arrays import Keyed
 from pagefile.lru import Lru
-from pagefile.records import Hit, JsonObject, Scope, Turn
+from pagefile.records import Hit, JsonObject, Scope, Turn, within_time
 from pagefile.text import relevance
 from pagefile.text.recall_gate import (
     LITTLE_SIMILARITY,
@@ -34,6 +34,7 @@ from pagefile.text.recall_gate import (
     tells,
 )
 from pagefile.text.speech import in_first_person, said_terms
+from pagefile.text.standing import is_task
 from pagefile.text.times import forget_times
 from pagefile.text.turn_ranking import Familiarity, Found, Placed, TurnIndex
 from pagefile.text.words import forget_words, is_trivial, terms
@@ -350,7 +351,7 @@ class Episodes(base.OwnTier):
         leans = in_talk and goes_on(query)
         known = familiarity._replace(turns=relevance.FEW_TURNS) if leans else familiarity
         need = relevance.needs(query, fresh, known) if self.gate == "auto" else 1.0
-        if need < _opening(query, familiarity, leans=leans):
+        if need < _opening(query, familiarity, leans=leans, meant=relevance.by_meaning(fresh)):
             return []
         valued = [(one, need * chance) for one, chance in zip(fresh, relevance.helps(fresh), strict=True)]
         if self.gate == "auto" and in_talk and (familiarity.names_unknown or tells(query)):
@@ -407,6 +408,7 @@ class Episodes(base.OwnTier):
             return None, None
         loading = self._loading(index)
         timeout_s = max(timeout_s, _LOADING * self.timeout_s) if loading else timeout_s
+        timeout_s = self.derivation.loading.or_longer(timeout_s)
         if not health.resting:
             # Whatever an embedder or a vector store raises: recall by word still works.
             with base.guarded(health.failed):
@@ -546,7 +548,7 @@ class Episodes(base.OwnTier):
                 chosen.score,
                 0 if fits else size,
                 value=chosen.value,
-                heading=f"{turn.at.astimezone(zone):%Y-%m-%d}",
+                heading=f"{within_time(turn.at).astimezone(zone):%Y-%m-%d}",
             )
             for position, (name, (chosen, turn, fetched), (size, _), fits) in enumerate(
                 zip(names, ordered, sizes, within, strict=True)
@@ -597,14 +599,18 @@ class _Replayed(base.Tier):
         return {}
 
 
-def _opening(query: str, familiarity: Familiarity, *, leans: bool) -> float:
-    """How likely it must be that a message needs memory, by how it is put."""
+def _opening(query: str, familiarity: Familiarity, *, leans: bool, meant: bool) -> float:
+    """How likely it must be that a message needs memory, by how it is put, and whether meaning was compared."""
     if leans:
-        return value.OPENING_IN_TALK
+        return value.OPENING_IN_TALK if meant else value.OPENING_IN_TALK_BY_WORDS
     if asks_again(query):
         return value.OPENING_AGAIN
     of_world = relevance.is_of_world(query) and not familiarity.names_known
-    return value.OPENING_OF_WORLD if of_world else value.OPENING
+    if of_world:
+        return value.OPENING_OF_WORLD
+    if not meant:
+        return value.OPENING_BY_WORDS
+    return value.OPENING_FOR_TASK if is_task(query) else value.OPENING
 
 
 def _enough(valued: Iterable[tuple[Found[_Key], float]]) -> list[tuple[Found[_Key], float]]:

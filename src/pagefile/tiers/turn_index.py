@@ -19,7 +19,7 @@ from pagefile.arrays import Keyed, np
 from pagefile.errors import PagefileError
 from pagefile.lru import Lru
 from pagefile.records import Scope, Turn
-from pagefile.text.speech import blended, embedded_texts, question_texts, said_terms
+from pagefile.text.speech import blended, embedded_texts, question_text, said_terms
 from pagefile.text.words import terms
 from pagefile.tiers.base import Vectors
 
@@ -276,13 +276,12 @@ class TurnVectors(Derived):
         return await self._question(question, shared) if self.any else None
 
     async def _question(self, question: str, shared: Vectors | None) -> ports.Vector:
-        text = question.strip()
+        text = question_text(question)
         if text not in self._questions:
-            texts = question_texts(text) or ("",)
             known: Vectors = {} if shared is None else shared
-            missing = [one for one in texts if one not in known]
-            known.update(zip(missing, await self._embedded(missing), strict=True))
-            self._questions[text] = blended([known[one] for one in texts])
+            if text not in known:
+                known[text] = (await self._embedded([text]))[0]
+            self._questions[text] = known[text]
         return self._questions[text]
 
     async def _embedded(self, texts: Sequence[str]) -> ports.Vector:
@@ -296,6 +295,7 @@ class TurnVectors(Derived):
     def forget(self) -> None:
         self._questions.clear()
         self._early.clear()
+        self.embedder.forget()
         self._erasures += 1
 
     def _explained(self, others: Sequence[ports.Collection], elsewhere: Sequence[str]) -> str:

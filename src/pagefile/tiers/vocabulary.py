@@ -1,6 +1,6 @@
 """Words of other languages that mean the same as those of a query, by the embedder's vectors of single words.
 
-A sentence and a table in another language have little in common as wholes; "arbitration" and 仲裁 do. Only an embedder that
+A sentence and a table in another language have little in common as wholes; "refund" and 退款 do. Only an embedder that
 costs nothing per text embeds single words.
 """
 
@@ -15,7 +15,7 @@ from pagefile.text.words import ASKING_TERMS
 #: Words of a script that are known at a time, and how many are embedded at a time: a question waits for these.
 _MOST, _BATCH = 20_000, 64
 #: From this similarity on a word is a translation; how many of them count, and how much beside the word itself.
-_ALIKE, _TRANSLATIONS, _WORTH = 0.6, 2, 0.8
+_ALIKE, _TRANSLATIONS, _WORTH = 0.5, 2, 0.8
 #: How many of the most similar words are looked at: others may have no page with them.
 _LOOK = 40
 

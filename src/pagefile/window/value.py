@@ -16,9 +16,13 @@ PRICE = 6e-5
 #: The same for a token of the conversation itself: what leaves for a piece of memory moves the beginning of the prompt, which caches know.
 PRICE_OF_TURNS = 3e-4
 #: A message that needs memory with a lower probability gets none: even a short block of memory distracts.
-OPENING = 0.45
+OPENING = 0.42
+#: The same for a message that wants something done: it says less of what it needs.
+OPENING_FOR_TASK = 0.33
 #: The same for a message that leans on what was said right before it, and for a question about the world.
-OPENING_IN_TALK, OPENING_OF_WORLD = 0.8, 0.8
+OPENING_IN_TALK, OPENING_OF_WORLD = 0.83, 0.8
+#: Where words alone tell: their probabilities are others.
+OPENING_BY_WORDS, OPENING_IN_TALK_BY_WORDS = 0.45, 0.8
 #: The same for a question that says that the answer was known before.
 OPENING_AGAIN = 0.2
 

@@ -14,7 +14,7 @@ import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 
 from pagefile import Memory, ModelOutputError, ModelUnavailableError, Settings
-from pagefile.models import LangChainEmbedder, OpenAIEmbedder, UniversalSentenceEncoder
+from pagefile.models import LangChainEmbedder, MemoryEncoder, OpenAIEmbedder
 from pagefile.models import embedders as encoders
 from pagefile.settings import EmbedderSettings
 from tests.waiting import PATIENCE_S, until
@@ -183,13 +183,13 @@ async def test_the_settings_name_an_endpoint(tmp_path):
 
 async def test_the_encoder_finds_a_meaning_in_two_languages():
     """What means the same lies nearer than what shares the language; rows are of unit length, a blank text gives zeros."""
-    encoder = UniversalSentenceEncoder()
+    encoder = MemoryEncoder()
     texts = ["我对花生过敏", "I am allergic to peanuts", "今天天气很好", "", "长" * 20_000, "!?"]
     rows = await encoder.embed(texts)
     assert rows.shape == (6, encoder.dimension)
     assert np.allclose(np.linalg.norm(rows, axis=1), [1, 1, 1, 0, 1, 1], atol=1e-5)
     assert rows[0] @ rows[1] > rows[0] @ rows[2] + 0.3
-    assert (await encoder.embed([])).shape == (0, 512)
+    assert (await encoder.embed([])).shape == (0, 384)
 
 
 @pytest.mark.waits
@@ -198,10 +198,10 @@ async def test_the_encoder_never_holds_up_the_event_loop(monkeypatch):
     encoded, turned = encoders._encoded, threading.Semaphore(0)
     held = []
 
-    def after_the_loop(texts):
+    def after_the_loop(loaded, texts):
         held.append(len(texts))
         assert turned.acquire(timeout=PATIENCE_S), "the event loop did nothing else meanwhile"
-        return encoded(texts)
+        return encoded(loaded, texts)
 
     async def turn():
         for batch in range(1, 5):
@@ -211,7 +211,7 @@ async def test_the_encoder_never_holds_up_the_event_loop(monkeypatch):
     monkeypatch.setattr(encoders, "_encoded", after_the_loop)
     async with anyio.create_task_group() as together:
         together.start_soon(turn)
-        await UniversalSentenceEncoder().embed([f"第{n}个问题：明天去哪里吃饭比较好？" for n in range(64)])
+        await MemoryEncoder().embed([f"第{n}个问题：明天去哪里吃饭比较好？" for n in range(64)])
     assert [16] * 4 == held
 
 

@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from pagefile import Memory, Settings
-from pagefile.models.embedders import UniversalSentenceEncoder
+from pagefile.models.embedders import MemoryEncoder
 from pagefile.service import app as service
 from pagefile.testing import HashingEmbedder
 
@@ -14,7 +14,7 @@ async def test_the_encoder_is_loaded_at_start(monkeypatch, tmp_path, turns):
     """Where nothing is indexed yet, too: the first turns are compared with the question before they are."""
     url, loaded = f"sqlite:///{tmp_path}/a.db", anyio.Event()
 
-    ours = HashingEmbedder(UniversalSentenceEncoder.dimension, name=UniversalSentenceEncoder.name)
+    ours = HashingEmbedder(MemoryEncoder.dimension, name=MemoryEncoder.name)
     manual = Settings(url=url, indexing="manual")
     async with Memory.open(url, embedder=ours, settings=manual) as memory:
         for _ in range(turns):
@@ -24,7 +24,7 @@ async def test_the_encoder_is_loaded_at_start(monkeypatch, tmp_path, turns):
     async def ready(_):
         loaded.set()
 
-    monkeypatch.setattr(UniversalSentenceEncoder, "ready", ready)
+    monkeypatch.setattr(MemoryEncoder, "ready", ready)
     app = service.create_app(manual)
     async with app.router.lifespan_context(app):
         with anyio.fail_after(5):

@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from pagefile import Memory
-from pagefile.models.embedders import UniversalSentenceEncoder
+from pagefile.models.embedders import MemoryEncoder
 from pagefile.ports import Embedder
 from pagefile.settings import EmbedderSettings, Settings
 from pagefile.testing import HashingEmbedder
@@ -17,7 +17,7 @@ class Counting(Embedder):
     """Notes every text it is given."""
 
     def __init__(self) -> None:
-        self._own = UniversalSentenceEncoder()
+        self._own = MemoryEncoder()
         self.name, self.dimension, self.batch = self._own.name, self._own.dimension, self._own.batch
         self.asked: list[str] = []
 

@@ -1,12 +1,9 @@
-"""Prompts, each in its own file, in Chinese and English."""
+"""Prompts, each in its own file, in Chinese and English. docs/benchmarks/model.md has their versions and what was measured with each."""
 
 from functools import cache
 from importlib.resources import files
 
 from pagefile.records import JsonValue
-
-#: A changed text is a new version: docs/benchmarks/model.md says what was measured with which.
-VERSIONS = {"facts": 2, "summarize": 1, "synopsis": 1}
 
 
 @cache

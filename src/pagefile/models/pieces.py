@@ -6,9 +6,8 @@ A word is segmented once and remembered, which makes it fast enough: a piece nev
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Final
-
-from pagefile.lru import Lru
 
 #: Stands for a space, and begins every text.
 SPACE: Final = "\u2581"
@@ -27,7 +26,7 @@ class Pieces:
         self._longest = max(map(len, scores))
         self._worst = min(scores.values()) - 10.0
         self._unknown = unknown
-        self._known: Lru[str, Sequence[int]] = Lru(_WORDS)
+        self._known = lru_cache(_WORDS)(self._segmented)
 
     def ids(self, text: str, limit: int) -> list[int]:
         """The numbers of the first `limit` pieces of a text."""
@@ -36,10 +35,12 @@ class Pieces:
         for run in _RUNS.findall(spaced):
             if len(found) >= limit:
                 break
-            if (known := self._known.get(run)) is None:
-                known = self._known[run] = self._segmented(run)
-            found += known
+            found += self._known(run)
         return found[:limit]
+
+    def forget(self) -> None:
+        """Discard the words that were seen; any thread may call it."""
+        self._known.cache_clear()
 
     def _segmented(self, run: str) -> Sequence[int]:
         """The most probable way to cut a run into pieces (Viterbi)."""

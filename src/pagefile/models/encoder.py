@@ -1,17 +1,17 @@
 """The trained encoder, run by numpy: a small BERT for English and Chinese, trained to find what answers a question."""
 
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from pieces import Pieces
 from threadpoolctl import ThreadpoolController  # pyright: ignore[reportMissingTypeStubs]
+
+from pagefile.models.pieces import Pieces
 
 Floats = npt.NDArray[np.float32]
 
-#: Changes whenever the weights do, or what is done with them: a test compares vectors with those of before.
-VERSION: Final = "1"
 WIDTH: Final = 384
 _HEADS: Final = 12
 _HEAD: Final = WIDTH // _HEADS
@@ -19,6 +19,12 @@ _HEAD: Final = WIDTH // _HEADS
 LONGEST: Final = 128
 _BEGIN, _END, _UNKNOWN, _FIRST = 0, 2, 3, 4
 _TINY: Final = np.float32(1e-12)
+
+
+def bundled_weights() -> Mapping[str, npt.NDArray[np.generic]]:
+    """Those that come with Pagefile; `training/` makes them."""
+    with files("pagefile.models").joinpath("weights", "pagefile-memory-1.npz").open("rb") as file:
+        return dict(np.load(file))
 
 
 class Encoder:
@@ -54,6 +60,10 @@ class Encoder:
         mean = np.add.reduceat(x, bounds[:-1], axis=0)
         mean -= (mean @ self._language.T) @ self._language
         return _unit(_unit(mean) - self._centre)
+
+    def forget(self) -> None:
+        """Discard the words of texts that were read."""
+        self._pieces.forget()
 
     def _words(self, ids: npt.NDArray[np.int64]) -> Floats:
         """Rows of the word table: two numbers a byte, a scale for each 32 of them."""
