@@ -3,7 +3,7 @@ simplest rules."""
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice
@@ -30,15 +30,16 @@ from pagefile.records import JsonObject
 
 #: The windows at which others are compared, in tokens.
 WINDOWS = (32_000, 16_000, 8_000)
-#: Those of Pagefile: it keeps to them, whatever they have to hold, while the rules of others let calls and speech exceed theirs.
-POINTS = (
-    Point(30_000, 0.5),
-    Point(26_000, 0.3),
-    Point(17_800, 0.16, recent_turns=30, threshold=0.9),
-    Point(10_200, 0.7, inputs_from=400),
-    Point(8_600, 1.0, inputs_from=400),
-    Point(8_000, 0.7, inputs_from=400),
-)
+#: Those of Pagefile, by how the names of the files begin: it keeps to them, whatever they have to hold, while the rules of others let
+#: calls and speech exceed theirs.
+POINTS: Mapping[str, Sequence[Point]] = {
+    "coding": (
+        Point(30_000, 0.5),
+        Point(26_000, 0.3),
+        Point(17_800, 0.16, recent_turns=30, threshold=0.9),
+    ),
+    "traj": (Point(10_200, 0.7, inputs_from=400), Point(9_200, 1.0, inputs_from=400)),
+}
 NO_DATA = "Name a folder of recorded runs with --data or $PAGEFILE_BENCH_DATA."
 
 Progress = Callable[[str], None]
@@ -136,7 +137,7 @@ def run(
         played = [(one, moments(one)) for one in runs]
         source = path.name.partition(".")[0]
         with tempfile.TemporaryDirectory() as folder:
-            for way in (one for one in _ways(Path(folder)) if ways.casefold() in one.name.casefold()):
+            for way in (one for one in _ways(Path(folder), source) if ways.casefold() in one.name.casefold()):
                 progress(f"{source}: {way.name}")
                 lines.append(Line(source, way.name, anyio.run(_scores, way, played)))
     return RunsReport(lines, left_out, time.perf_counter() - started, quick)
@@ -152,7 +153,7 @@ def _left_out() -> list[str]:
     return missing
 
 
-def _ways(folder: Path) -> Iterator[Way]:
+def _ways(folder: Path, source: str) -> Iterator[Way]:
     yield Simple("everything", nothing)
     for limit in WINDOWS:
         yield Simple(f"{limit:,}, down to {limit // 2:,}", oldest_out(limit, limit // 2))
@@ -162,7 +163,9 @@ def _ways(folder: Path) -> Iterator[Way]:
         yield from (Summarization(limit, limit // 2) for limit in WINDOWS)
     if python := interpreter():
         yield from (Headroom(python, limit) for limit in WINDOWS)
-    yield from (Pagefile(folder, point) for point in POINTS)
+    for begins, points in POINTS.items():
+        if source.startswith(begins):
+            yield from (Pagefile(folder, point) for point in points)
 
 
 async def _scores(way: Way, played: Sequence[tuple[Run, Sequence[Moment]]]) -> list[Score]:

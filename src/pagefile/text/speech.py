@@ -13,23 +13,13 @@ from typing import NamedTuple
 from pagefile.arrays import Float32s, np
 from pagefile.text.sentences import is_cjk
 from pagefile.text.standing import lasts
-from pagefile.text.words import terms
+from pagefile.text.words import is_trivial, terms
 
 #: Mark a turn that ends with a question, and one that says what is wanted from now on.
 _ASKS, _LASTS = "?", "!"
 _SPEAKER = ":"
 _PREFIX = re.compile(r"\s*([^\W\d_][\w.'-]*(?: [\w.'-]+){0,2})(?::(?=\s)|：)")
 _MAX_NAME_CHARS = 30
-
-# Each run of other characters is tried once, from its beginning: a message may consist only of dots.
-_OPENING = re.compile(
-    r"(?<!\W)\W*+(?:what|when|where|who|which|why|how(?: (?:many|much|long|often|old|far))?|can you|could you|did|do|does|is|are|was|"
-    r"were|has|have|had)\b(?: (?:kind|type|sort)s? of)?(?: (?:did|do|does|is|are|was|were|has|have|had|will|would))?(?=\s)",
-    re.IGNORECASE,
-)
-_CHINESE_QUESTION = re.compile(
-    "请问|具体|分别|是否|哪些|哪一天|哪一|哪位|哪家|哪种|哪个|什么时候|为什么|什么|多少次?|如何|怎么样?"
-)
 
 
 class Speech(NamedTuple):
@@ -84,12 +74,6 @@ def in_first_person(question: str, names: Collection[str]) -> str:
     return question
 
 
-def as_statement(question: str) -> str:
-    """The question without its question words, or unchanged if little else is left."""
-    rest = _CHINESE_QUESTION.sub("", _OPENING.sub("", question, count=1)).strip(" \t\n?？")
-    return rest if len(terms(rest, keep_stop_words_if_empty=False)) > 1 else question
-
-
 def _as_name(name: str) -> re.Pattern[str]:
     """Matches a name: Chinese anywhere, others as a capitalised word."""
     written = re.escape(name)
@@ -104,15 +88,19 @@ ANSWER_CHARS = 300
 
 
 def embedded_texts(user: str | None, assistant: str | None) -> tuple[str, ...]:
-    """The texts whose vectors make up that of a turn: what the user said and the head of the answer."""
+    """The texts whose vectors make up that of a turn: what the user said and the head of the answer.
+
+    "Noted." says nothing: it would make every turn with such an answer mean a little less of what was said.
+    """
     said, answered = (user or "").strip(), (assistant or "").strip()
+    if said and is_trivial(answered):
+        answered = ""
     return tuple(text for text in (said[:SAID_CHARS], answered[:ANSWER_CHARS]) if text)
 
 
-def question_texts(question: str) -> tuple[str, ...]:
-    """The texts whose vectors make up that of a question: as asked, and as a statement if that differs."""
-    asked = question.strip()[:SAID_CHARS]
-    return tuple(dict.fromkeys(text for text in (asked, as_statement(asked)) if text))
+def question_text(question: str) -> str:
+    """The text whose vector is that of a question."""
+    return question.strip()[:SAID_CHARS]
 
 
 def blended(vectors: Sequence[Sequence[float] | Float32s]) -> Float32s:

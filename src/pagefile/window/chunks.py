@@ -29,13 +29,15 @@ _UNRELATED = 1e-6
 _TITLE_TOKENS = 30
 #: Sources that results name (what a report cites) come before other passages, within this share of the room, and
 #: this many of a result: more is a list of links.
-SOURCE_SHARE, MOST_SOURCES = 0.3, 10
+SOURCE_SHARE, MOST_SOURCES = 0.5, 10
 _STRING = r'"(?:[^"\\\n]|\\.){1,200}"'
 _ADDRESS = r'"https?://[^"\s]{4,300}"'
 _SOURCE = re.compile(
     rf'"(?:title|name)"\s*:\s*{_STRING}\s*,\s*"(?:url|link|href)"\s*:\s*{_ADDRESS}'
     rf'|"image_url"\s*:\s*{_ADDRESS}(?:\s*,\s*"image_description"\s*:\s*{_STRING})?'
 )
+#: How the agent itself cites them: a link in Markdown.
+_CITED = re.compile(r"!?\[[^\]\n]{0,200}\]\(https?://[^\s()]{4,300}\)")
 #: Shorter lines (a bracket, a blank) say nothing.
 _LINE_CHARS = 4
 _LINE_END = re.compile(r"\n|\\n")
@@ -79,8 +81,10 @@ def _line_ends(text: str, start: int, end: int) -> list[int]:
 class Chunked:
     """A result and its chunks, which are worked out once."""
 
-    def __init__(self, text: str, tokens: int, weight: float = 1.0) -> None:
+    def __init__(self, text: str, tokens: int, weight: float = 1.0, *, is_own: bool = False) -> None:
         self.text = text
+        #: Whether the agent wrote it.
+        self.is_own = is_own
         #: What a word in it is worth compared with others.
         self.weight = weight
         self._tokens_per_char = tokens / max(1, len(text))
@@ -91,7 +95,9 @@ class Chunked:
 
     @cached_property
     def sources(self) -> list[Span]:
-        """Where it names a source: a title with its address, an image with its description."""
+        """Where it names a source: a title with its address, an image with its description; in the agent's own words, all that it cites."""
+        if self.is_own:
+            return [found.span() for found in _CITED.finditer(self.text)]
         return [found.span() for found in islice(_SOURCE.finditer(self.text), MOST_SOURCES)]
 
     @cached_property
@@ -151,10 +157,11 @@ def chosen_spans(
 
 
 def named_sources(results: Sequence[Chunked], room: float) -> list[list[Span]]:
-    """The sources that results name, each once, those of the newest first."""
+    """The sources that results name, each once: those that the agent cited first, then those of the newest results."""
     kept: list[list[Span]] = [[] for _ in results]
     seen: set[str] = set()
-    for result, spans in zip(reversed(results), reversed(kept), strict=True):
+    newest_first = zip(reversed(results), reversed(kept), strict=True)
+    for result, spans in sorted(newest_first, key=lambda one: not one[0].is_own):
         for start, end in result.sources:
             source, cost = result.text[start:end], result.tokens((start, end))
             if source in seen:

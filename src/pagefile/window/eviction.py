@@ -7,17 +7,13 @@ such steps a window only grows at its end, which is what prompt caches need. Not
 process derives the same window from it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
-from pagefile.content import JsonValue, Message, Reasoning, Text, ToolCall, ToolResult
-from pagefile.records import Page, Step, Turn
-from pagefile.shapes.tool_arguments import large_values
 from pagefile.text.passages import render_excerpt, selected
-from pagefile.text.sentences import clip
-from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.window.chunks import (
     Chunked,
     Span,
@@ -28,17 +24,15 @@ from pagefile.window.chunks import (
     named_sources,
 )
 from pagefile.window.measure import Count
-from pagefile.window.placeholder import step_note
-from pagefile.window.wording import Wording
-
-#: What can leave: its turn, the index of the step, and which value of the call's arguments (a JSON pointer); "" is the result.
-Key: TypeAlias = tuple[str, int, str]
+from pagefile.window.run_items import SPEECH, Exchange, Item, Key, Pageable, Place, is_speech
 
 #: This many of the last results stay whole, if they take no more than this share of what results keep.
 WHOLE_RESULTS, WHOLE_SHARE = 3, 0.6
 #: The newest stays whole even if it takes `NEWEST_MOST` of the results' budget. With a low water below `_LITTLE_STAYS`, its share is
 #: the low water, but at least `NEWEST_LEAST`.
 NEWEST_LEAST, NEWEST_MOST, _LITTLE_STAYS = 0.15, 0.5, 0.4
+#: Above the first low water, where almost all stays, the second: the newest pushes out less of the rest.
+_MUCH_STAYS, NEWEST_OF_MUCH = 0.8, 0.4
 #: Where little stays, a newest result that takes more than this share is shown in part at once, though there would be room for it:
 #: whole, it would take the place of the others soon, and leave itself.
 CUT_FROM = 0.4
@@ -51,46 +45,17 @@ HIGH_WATER = 0.875
 GUIDE_FROM = 0.05
 #: How many of the last messages and calls form the query for the newest result.
 _ASKING_ITEMS = 8
-#: What the line of a result shows of its query, which the call above it has in full, and of its synopsis.
-_LEFT_SHOWN = (30, 60)
-#: How much of a large argument its line shows, and how much of a call is shown above its passages.
-_ABOUT_CHARS, _ASKED_CHARS = 40, 60
 #: Between two passages of a result.
 GAP = "\n…\n"
-#: What a passage of the agent's own arguments is worth compared with one of a result: it knows what it wrote.
+#: What a passage of the agent's own words is worth compared with one of a result: it knows what it wrote.
 OWN_WEIGHT = 0.3
 #: The share of the limit that results may take, however much is said and called.
 LEAST_ROOM = 1 / 8
+#: Where speech and calls take more than this share of the limit, the oldest calls are only named until they take no more than
+#: the second; the newest are never only named, and the names take no more than the last share.
+NAMED_FROM, NAMED_TO, NAMED_NEVER, NAMED_MOST = 1.0, 0.8, 8, 0.2
 #: Of how many results passages are looked for: what is older counts next to nothing.
 _GATHERED = 60
-
-
-class Said(NamedTuple):
-    """What stays as it is: speech, a call, a result that has no page."""
-
-    #: What it tells about the agent's interest.
-    text: str
-    tokens: int
-
-
-class Pageable(NamedTuple):
-    """A result, or a large value in the arguments of a call, that can leave."""
-
-    key: Key
-    text: str
-    tokens: int
-    #: The line that remains of it, and its tokens.
-    note: str
-    note_tokens: int
-    #: What its passages are introduced with.
-    title: str
-
-    @property
-    def is_input(self) -> bool:
-        return bool(self.key[2])
-
-
-Item: TypeAlias = Said | Pageable
 
 
 class PagedOut(NamedTuple):
@@ -127,6 +92,10 @@ class Evictions:
     pageable: int = 0
     #: Tokens of all that can leave, as they came.
     fetched: int = 0
+    #: The calls that are only named, with what says so, oldest first; and of how many older ones not even that is shown, by turn.
+    named: dict[Place, str] = field(default_factory=dict[Place, str])
+    unnamed: Counter[str] = field(default_factory=Counter[str])
+    _exchanges: dict[Place, Exchange] = field(default_factory=dict[Place, Exchange])
     _results: dict[Key, tuple[Pageable, Chunked]] = field(default_factory=dict[Key, tuple[Pageable, Chunked]])
 
     def follows(self, items: Sequence[Item]) -> bool:
@@ -140,13 +109,14 @@ class Evictions:
         for item in items:
             self.items.append(item)
             if isinstance(item, Pageable):
-                weight = OWN_WEIGHT if item.is_input else 1.0
-                self._results[item.key] = item, Chunked(item.text, item.tokens, weight)
-                self.fixed += item.note_tokens if item.is_input else MESSAGE_OVERHEAD + item.note_tokens
+                weight = OWN_WEIGHT if item.is_own else 1.0
+                self._results[item.key] = item, Chunked(item.text, item.tokens, weight, is_own=item.is_own)
                 self.pageable += item.tokens - item.note_tokens
                 self.fetched += item.tokens
-            else:
-                self.fixed += MESSAGE_OVERHEAD + item.tokens
+            self.fixed += item.least_tokens
+            if item.step is not None:
+                self._exchanges.setdefault(item.step, Exchange()).add(item)
+            self._name_oldest()
             if self._shows_too_much and not self._newest_cut() and self._overfull and self._can_shrink:
                 self._page_out()
 
@@ -165,13 +135,16 @@ class Evictions:
         )
 
     def _is_last(self, key: Key) -> bool:
-        """Whether it is an argument of the newest call, which the result that comes next answers."""
-        return bool(key[2]) and key[:2] == next(reversed(self._results))[:2]
+        """Whether the agent wrote it just now: an argument of the newest call, which the result that comes next answers, or a message."""
+        newest = next(reversed(self._results))
+        return bool(key[2]) and (key == newest or (key[2] != SPEECH and key[:2] == newest[:2]))
 
     @property
     def _newest_share(self) -> float:
         """The share of the results' budget up to which the newest result stays whole."""
-        return max(NEWEST_LEAST, self.low_water) if self._little_stays else NEWEST_MOST
+        if self._little_stays:
+            return max(NEWEST_LEAST, self.low_water)
+        return NEWEST_OF_MUCH if self.low_water > _MUCH_STAYS else NEWEST_MOST
 
     @property
     def _overfull(self) -> bool:
@@ -188,7 +161,7 @@ class Evictions:
     def _newest_cut(self) -> bool:
         """Show the newest result in part, if that is enough: what comes before it stays as it is."""
         result = self.items[-1]
-        if not isinstance(result, Pageable) or result.is_input:
+        if not isinstance(result, Pageable) or result.is_own:
             return False
         if result.tokens <= self._newest_share * self._room:
             return False
@@ -222,12 +195,44 @@ class Evictions:
             f"{kept} of {len(result.text)} characters stay, those that the last calls point to"
         )
 
+    def _name_oldest(self) -> None:
+        """Where speech and calls alone are too much, the oldest calls become a line each, so that results have room again."""
+        if self.fixed <= NAMED_FROM * self.limit:
+            return
+        before = len(self.named)
+        for place in [*self._exchanges][:-NAMED_NEVER]:
+            if self.fixed <= NAMED_TO * self.limit:
+                break
+            if self._exchanges[place].is_answered:
+                self._name(place)
+        if len(self.named) == before:
+            return
+        shown, most = sum(map(self.count, self.named.values())), NAMED_MOST * self.limit
+        for place, text in [(place, text) for place, text in self.named.items() if text]:
+            if shown <= most:
+                break
+            shown -= (tokens := self.count(text))
+            self.fixed -= tokens
+            self.unnamed[place[0]] += 1
+            self.named[place] = ""
+        # Passages may have been behind a line that is gone.
+        self._page_out()
+
+    def _name(self, place: Place) -> None:
+        exchange = self._exchanges.pop(place)
+        for result in exchange.pages:
+            self.pageable += result.note_tokens - self._shown_tokens(result.key)
+            self.out[result.key] = PagedOut(result.note, result.note_tokens, (), self.steps)
+        self.named[place] = exchange.name
+        self.fixed += self.count(exchange.name) - exchange.tokens
+
     def _page_out(self) -> None:
         self.steps += 1
         room = self.low_water * self._room
         whole = self._stay_whole(room)
-        stay = {*whole, *(key for key in self._results if self._is_last(key))}
-        newest = next((one for one, _ in reversed(self._results.values()) if not one.is_input), None)
+        own = {key for key in self._results if self._is_last(key)}
+        stay = {*whole, *own}
+        newest = next((one for one, _ in reversed(self._results.values()) if not one.is_own), None)
         if newest is not None and newest.key not in whole and newest.key not in self.out:
             self.out[newest.key] = self._excerpt(newest, self.steps)
             stay.add(newest.key)
@@ -235,14 +240,16 @@ class Evictions:
         older = [pair for key, pair in self._results.items() if key not in stay]
         for result, _ in older[:-_GATHERED]:
             self.out[result.key] = PagedOut(result.note, result.note_tokens, (), self.steps)
-        self._gather(older[-_GATHERED:], room - self.pageable, whole)
+        # What the agent wrote just now comes on top: it takes no passage's place.
+        written = sum(self._shown_tokens(key) - self._results[key][0].note_tokens for key in own)
+        self._gather(older[-_GATHERED:], min(room + written, self._room) - self.pageable, whole)
 
     def _shown_tokens(self, key: Key) -> int:
         return self.out[key].tokens if key in self.out else self._results[key][0].tokens
 
     def _excerpt(self, result: Pageable, step: int) -> PagedOut:
         """The newest result, too long to be shown whole: what answers the question and the call, as much as a whole one might take."""
-        said = [item.text for item in self.items[-_ASKING_ITEMS:] if isinstance(item, Said) and item.text]
+        said = [item.text for item in self.items[-_ASKING_ITEMS:] if is_speech(item)]
         room = int(self._newest_share * self._room) - result.note_tokens
         sources = named_sources([self._results[result.key][1]], NEWEST_SOURCES * room)[0]
         room -= sum(self.count(result.text[start:end]) + 1 for start, end in sources)
@@ -259,10 +266,10 @@ class Evictions:
         """Older results become one line each; passages of them that the last steps refer to follow the line of the last result."""
         for result, _ in older:
             self.out[result.key] = PagedOut(result.note, result.note_tokens, (), self.steps)
-        last = next((result for result, _ in reversed(older) if not result.is_input), None)
+        last = next((result for result, _ in reversed(older) if not result.is_own), None)
         if last is None:
             return
-        wanted = interest(item.text for item in reversed(self.items) if isinstance(item, Said) and item.text)
+        wanted = interest(item.text for item in reversed(self.items) if is_speech(item))
         known = [line for result in whole.values() for line in informative_lines(result.text)]
         while room > 0:
             spans = chosen_spans([chunked for _, chunked in older], wanted, room, known)
@@ -287,7 +294,7 @@ class Evictions:
         """The last results that did not leave before, newest first, as far as there is room; the newest if at all possible."""
         whole: dict[Key, Pageable] = {}
         left = self._newest_share * self._room
-        results = (result for result, _ in reversed(self._results.values()) if not result.is_input)
+        results = (result for result, _ in reversed(self._results.values()) if not result.is_own)
         for result in islice(results, WHOLE_RESULTS):
             if result.key in self.out or result.tokens > left:
                 break
@@ -299,103 +306,3 @@ class Evictions:
 def _passages(result: Pageable, spans: Sequence[Span]) -> list[str]:
     texts = [result.text[start:end].strip("\n") for start, end in spans]
     return [result.title, GAP.join(texts)] if texts else []
-
-
-# -- what happened, in order ---------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """How turns become items."""
-
-    count: Count
-    wording: Wording
-    #: The full texts of archived results that are shown in full, by turn and step, with their tokens.
-    loaded: Mapping[tuple[str, int], tuple[str, int]]
-    #: Values of a call's arguments with more characters than this can leave; 0: none.
-    inputs_from: int = 0
-    #: The pages that the turns name. An argument leaves only if its page can be loaded: nothing else leads back to it.
-    known: Mapping[str, Page] = field(default_factory=dict[str, Page])
-
-    def items(self, turns: Iterable[Turn], running: Turn | None) -> list[Item]:
-        done = [item for turn in turns for item in self._of(turn, is_running=False)]
-        return done if running is None else [*done, *self._of(running, is_running=True)]
-
-    def _of(self, turn: Turn, *, is_running: bool) -> Iterator[Item]:
-        if turn.layout is not None:
-            for message in turn.layout:
-                yield from self._of_message(turn, message, is_running)
-            return
-        # Counted when they were written.
-        if turn.user:
-            yield Said(turn.user, turn.user_tokens)
-        for number, step in enumerate(turn.steps):
-            yield from self._call((turn.id, number), step)
-            yield self._result((turn.id, number), step)
-        if turn.assistant:
-            yield Said(turn.assistant, turn.assistant_tokens)
-
-    def _of_message(self, turn: Turn, message: Message, is_running: bool) -> Iterator[Item]:
-        for part in message.parts:
-            match part:
-                case Text(text):
-                    yield Said(text, self.count(text))
-                case Reasoning(text) if is_running:
-                    yield Said("", self.count(text))
-                case ToolCall(step):
-                    yield from self._call((turn.id, step), turn.steps[step])
-                case ToolResult(step):
-                    yield self._result((turn.id, step), turn.steps[step])
-                case _:
-                    pass
-
-    def _call(self, place: tuple[str, int], step: Step) -> Iterator[Item]:
-        said = "\n".join(strings(step.input))
-        inputs = [*self._inputs(place, step)]
-        yield Said(said, max(0, step.call_tokens - sum(item.tokens for item in inputs)))
-        yield from inputs
-
-    def _inputs(self, place: tuple[str, int], step: Step) -> Iterator[Pageable]:
-        """The large values in the arguments that have a page."""
-        for pointer, text in large_values(step.input, self.inputs_from).items() if self.inputs_from else ():
-            page = self.known.get(uuid := step.input_pages.get(pointer, ""))
-            if page is not None and not page.purged:
-                note = input_note(uuid, text, self.wording)
-                tokens, note_tokens = self.count(text), self.count(note)
-                if note_tokens < tokens:
-                    title = passage_title(uuid, step)
-                    yield Pageable((*place, pointer), text, tokens, note, note_tokens, title)
-
-    def _result(self, place: tuple[str, int], step: Step) -> Item:
-        text, tokens = self.loaded.get(place, (step.result, step.result_tokens))
-        if step.page and (step.whole or place in self.loaded):
-            page, wording = self.known.get(step.page), self.wording
-            note = step_note(step, wording, page, words=wording.left, shown=_LEFT_SHOWN)
-            if (note_tokens := self.count(note)) < tokens:
-                title = passage_title(step.page, step)
-                return Pageable((*place, ""), text, tokens, note, note_tokens, title)
-        return Said("", tokens)
-
-
-def input_note(uuid: str, text: str, wording: Wording) -> str:
-    """What remains of a large argument in its place: the page, the length and how it begins."""
-    about = clip(" ".join(text[: 2 * _ABOUT_CHARS].split()), _ABOUT_CHARS)
-    return wording.left_input.format(uuid=uuid, chars=len(text), about=about)
-
-
-def passage_title(uuid: str, step: Step) -> str:
-    """Above passages of a page: the beginning of its uuid, and what was asked."""
-    asked = clip(" ".join(" ".join(strings(step.input)).split()), _ASKED_CHARS)
-    return f"📎 {uuid[:8]} {step.tool}: {asked}"
-
-
-def strings(value: JsonValue) -> Iterator[str]:
-    """The texts in the arguments of a call."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for inner in value.values():
-            yield from strings(inner)
-    elif isinstance(value, Sequence):
-        for inner in value:
-            yield from strings(inner)

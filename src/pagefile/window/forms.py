@@ -6,6 +6,7 @@ from itertools import accumulate, takewhile, zip_longest
 from typing import Any, NamedTuple
 
 from pagefile.content import Media, Message, media_in, with_media
+from pagefile.content import Text as Said
 from pagefile.records import Checkpoint, Page, Step, Turn
 from pagefile.shapes.call_order import calls_of, prepared
 from pagefile.shapes.media import named
@@ -17,6 +18,7 @@ from pagefile.text.sentences import sentences
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.window.candidates import Candidate, Form, ShownTurn, shown_turn, slim_turn
 from pagefile.window.measure import Count, layout_tokens, measured_call, media_tokens, side_tokens
+from pagefile.window.named_calls import with_named
 from pagefile.window.parts import escape
 from pagefile.window.placeholder import (
     ABOUT_SHOWN,
@@ -58,15 +60,28 @@ class Leaving:
     inputs: dict[tuple[str, int], dict[str, str]] = field(
         default_factory=dict[tuple[str, int], dict[str, str]]
     )
-    #: Why, by the same key.
+    #: What remains of long messages of the agent, by turn and index of the message.
+    speech: dict[tuple[str, int], str] = field(default_factory=dict[tuple[str, int], str])
+    #: The calls that are only named, by turn and index of the step, with the lines in their place; "" where there is not even one.
+    named: dict[tuple[str, int], str] = field(default_factory=dict[tuple[str, int], str])
+    #: Why, by the same keys; a message has the complement of its index (~0 is the first).
     reasons: dict[tuple[str, int], str] = field(default_factory=dict[tuple[str, int], str])
     #: Tokens of results that are shown and could leave, too.
     pageable_tokens: int = 0
     #: Whether results will probably leave soon.
     is_filling: bool = False
 
-    def shortened(self, turn: Turn, count: Count) -> Turn:
-        """The turn with what remains of the arguments of its calls."""
+    def shortened(self, turn: Turn, count: Count, wording: Wording) -> Turn:
+        """The turn with what remains of its calls, of their arguments, and of long messages of the agent."""
+        turn = self._without_inputs(self._without_speech(turn, count), count)
+        named = {n: self.named[turn.id, n] for n in range(len(turn.steps)) if (turn.id, n) in self.named}
+        if not named:
+            return turn
+        missing = sum(not line for line in named.values())
+        more = [wording.more_pages.format(count=missing)] if missing else []
+        return with_named(turn, named, [wording.named, *more], count)
+
+    def _without_inputs(self, turn: Turn, count: Count) -> Turn:
         if not self.inputs or not any((turn.id, n) in self.inputs for n in range(len(turn.steps))):
             return turn
         steps = tuple(
@@ -78,9 +93,26 @@ class Leaving:
         saved = sum(a.call_tokens - b.call_tokens for a, b in zip(turn.steps, steps, strict=True))
         return replace(turn, steps=steps, tokens=turn.tokens - saved)
 
+    def _without_speech(self, turn: Turn, count: Count) -> Turn:
+        numbers = [n for n in range(len(turn.layout or ())) if (turn.id, n) in self.speech]
+        if turn.layout is None or not numbers:
+            return turn
+        layout, saved = list(turn.layout), 0
+        for n in numbers:
+            message, note = layout[n], Said(self.speech[turn.id, n])
+            saved += count(message.text) - count(note.text)
+            layout[n] = replace(message, parts=(note, *(p for p in message.parts if not isinstance(p, Said))))
+        return replace(turn, layout=tuple(layout), tokens=turn.tokens - saved)
+
+    @property
+    def rewrites(self) -> bool:
+        """Whether turns themselves read otherwise than they were written, and not only their results."""
+        return bool(self.inputs or self.speech or self.named)
+
     def note(self, turn_id: str, steps: Iterable[int]) -> str:
-        """Why results of these steps left, for the receipt."""
-        return "; ".join(self.reasons[turn_id, n] for n in steps if (turn_id, n) in self.reasons)
+        """Why results of these steps left, or messages, for the receipt."""
+        found = [self.reasons[turn_id, n] for n in steps if (turn_id, n) in self.reasons]
+        return "; ".join(dict.fromkeys(found))
 
 
 def turn_forms(
@@ -291,6 +323,8 @@ def running_turn(
         steps = [Candidate(f"{turn.id}/step/{n}", "steps", forms[n], n, note=notes[n]) for n in forms]
         return [*question, *steps]
     candidates: list[Candidate] = []
+    named = (n for turn_id, n in leaving.named if turn_id == turn.id)
+    told = leaving.note(turn.id, [*range(-len(turn.layout), 0), *named])
     at = 0
     for messages in _stretches(turn.layout):
         calls = sorted(step for message in messages for step in calls_of(message))
@@ -302,7 +336,7 @@ def running_turn(
             name = f"{turn.id}/message/{at}" if at else turn.id
             tokens = layout_tokens(messages, {}, count, running=True)
             said = Form(tokens, ShownTurn(turn.id, "current", turn.user, layout=messages))
-            candidates.append(Candidate(name, "current", (said,), at))
+            candidates.append(Candidate(name, "current", (said,), at, note="" if at else told))
         at += len(messages)
     return candidates
 

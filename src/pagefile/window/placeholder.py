@@ -51,6 +51,11 @@ LOAD_TOOL = "load_tool_history"
 SEARCH_TOOL = "search_tool_history"
 
 
+def message_handle(turn_id: str, number: int) -> str:
+    """What the loading tool is given for one message of a turn."""
+    return f"{TURN_HANDLE}{turn_id}#{number}"
+
+
 def placeholder(page: Page, count: Callable[[str], int] | None = None, wording: Wording = ZH) -> str:
     """The long form: what it was, how long, what is in it, and how to load it; at most 350 tokens if counted."""
     for shown in _FITS:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from pagefile.content import Message, Text
-from pagefile.records import Turn
+from pagefile.records import Turn, within_time
 from pagefile.text.passages import render_excerpt, selected
 from pagefile.text.times import periods
 from pagefile.text.tokens import MESSAGE_OVERHEAD
@@ -113,6 +113,14 @@ _PRESENT = re.compile(
     re.IGNORECASE,
 )
 _READ_CHARS = 500
+#: What names a time and is about none: code, words that a program accepts (today / yesterday / …), and how long something takes.
+_NO_TIME = re.compile(
+    r"```.*?(?:```|\Z)|`[^`\n]+`|\b\w+(?: ?/ ?\w+){2,}"
+    r"|(?<!\bin )(?<!\bwithin )(?<!\bin the next )(?<!\bin the last )(?<!\bin the past )(?<!\bwithin the next )(?<!\bfor the next )(?<!\bof the last )"
+    r"\b\d+(?:\.\d+)?(?:-| )?(?:hour|minute)s?\b(?! (?:ago|from now|left|later|earlier|until|till|to go)\b)"
+    r"|[\d一二三四五六七八九十半两几]+ ?个?(?:小时|分钟)(?![后前内以之])",
+    re.DOTALL | re.IGNORECASE,
+)
 #: A time as programs write it: channels stamp every message with one.
 _STAMP = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")
 
@@ -128,7 +136,7 @@ def date_lines(shown: Sequence[tuple[Turn, float]], now: datetime, *, whole: boo
     before, day = None, today
     midnight = midnight_after = _midnight(today, 0, zone)
     for turn, position in shown:
-        at = turn.at
+        at = within_time(turn.at)
         # Days begin as on the user's clock; hundreds of times are compared with two, instead of each being read by it.
         if other_day := not midnight <= at < midnight_after:
             day = at.astimezone(zone).date()
@@ -154,7 +162,7 @@ def _midnight(day: date, days: int, zone: tzinfo | None) -> datetime:
 
 def asks_for_time(query: str, now: datetime) -> bool:
     """Whether a question is about the present time, or names another one."""
-    text = _STAMP.sub("", query[:_READ_CHARS])
+    text = _NO_TIME.sub(" ", _STAMP.sub("", query[:_READ_CHARS]))
     return _PRESENT.search(text) is not None or bool(periods(text, now.date())[0])
 
 

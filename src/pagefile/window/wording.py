@@ -40,6 +40,10 @@ class Wording:
     gathered: str
     #: In place of a large argument of an older call.
     left_input: str
+    #: Above calls that are only named.
+    named: str
+    #: In place of a long message of the agent.
+    left_speech: str
     so_far: str
     #: Below what the user said: no answer came, or none yet; and how to read the rest of a turn that is shown in part.
     unanswered: str

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from pagefile import Memory, Settings
 from pagefile.settings import ArchiveSettings, FactSettings
 from pagefile.window.chunks import CHUNK_CHARS
-from pagefile.window.eviction import Evictions, Pageable, Said
+from pagefile.window.eviction import Evictions
+from pagefile.window.run_items import Pageable, Said
 
 LINE = "{n} the value of setting_{n} in section_{m} is kept for module_{k}\n"
 #: How many lines each call returns, and which module the agent asks about.

@@ -1,6 +1,6 @@
 """What holds for every text."""
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pagefile.text.bm25 import WordIndex
@@ -83,6 +83,7 @@ def test_anchors_stand_in_the_text(text: str):
     st.integers(0, 200),
     st.none() | TEXT,
 )
+@example([("user", "3.5"), ("user", "2")], 11, None)
 def test_a_summary_never_exceeds_its_limit(
     texts: list[tuple[str, str]], max_chars: int, previous: str | None
 ):

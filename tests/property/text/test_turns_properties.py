@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagefile.text.speech import as_statement, in_first_person, said_terms, speech
+from pagefile.text.speech import in_first_person, said_terms, speech
 from pagefile.text.turn_ranking import Placed, TurnIndex
 from pagefile.text.words import terms
 
@@ -84,4 +84,4 @@ def test_marks_are_never_words(text: str):
 def test_a_question_always_stays_a_text(question: str, names: set[str]):
     """Whatever is asked: nothing raises, and nobody's name changes nothing."""
     assert question == in_first_person(question, ())
-    assert isinstance(as_statement(in_first_person(question, names)), str)
+    assert isinstance(in_first_person(question, names), str)

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from pagefile.text.speech import ANSWER_CHARS, SAID_CHARS, blended, embedded_texts, question_texts
+from pagefile.text.speech import ANSWER_CHARS, SAID_CHARS, blended, embedded_texts, question_text
 
 
 def test_both_sides_of_a_turn():
     """Their heads; a side that says nothing is none."""
-    assert ("hello", "hi") == embedded_texts(" hello ", "hi")
+    assert ("hello", "a cat") == embedded_texts(" hello ", "a cat")
     assert (("hi",), ("hello",), ()) == (
         embedded_texts(None, "hi"),
         embedded_texts("hello", "  "),
@@ -18,12 +18,18 @@ def test_both_sides_of_a_turn():
     assert (SAID_CHARS, ANSWER_CHARS) == (len(said), len(answered))
 
 
-def test_a_question_is_asked_twice():
-    """As it is and as a statement; once when that is the same, and never when it is empty."""
-    assert ("Where did I park my car?", "I park my car") == question_texts(" Where did I park my car? ")
-    assert ("红烧肉",) == question_texts("红烧肉")
-    assert () == question_texts("  ")
-    assert all(len(text) <= SAID_CHARS for text in question_texts("Where is my car " * 200))
+def test_an_answer_that_says_nothing_does_not_count():
+    """Unless nothing else was said."""
+    assert embedded_texts("My rent is 900 euros.", "Noted.") == ("My rent is 900 euros.",)
+    assert embedded_texts("我住在杭州", "好的") == ("我住在杭州",)
+    assert embedded_texts("", "Noted.") == ("Noted.",)
+
+
+def test_a_question_is_embedded_as_it_is_asked():
+    """Without the space around it, and its beginning where it is long."""
+    assert question_text(" Where did I park my car? ") == "Where did I park my car?"
+    assert question_text("  ") == ""
+    assert len(question_text("Where is my car " * 200)) == SAID_CHARS
 
 
 def test_vectors_are_blended():

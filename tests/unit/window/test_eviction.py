@@ -1,7 +1,8 @@
 """Older results leave a full window in large steps, and the passages that the last steps point to stay."""
 
 from pagefile.window.chunks import Chunked, chosen_spans, chunk_spans, interest, words
-from pagefile.window.eviction import Evictions, Item, Pageable, Said
+from pagefile.window.eviction import Evictions
+from pagefile.window.run_items import Item, Pageable, Said
 
 LINE = "note {n}: nothing here matters to anybody, it only takes some room\n"
 

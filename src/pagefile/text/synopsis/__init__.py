@@ -11,6 +11,7 @@ from pagefile.text.sentences import Language, cjk_share
 from pagefile.text.sources import references
 from pagefile.text.synopsis.binary import describe_bytes
 from pagefile.text.synopsis.documents import describe_dialogue, describe_form, describe_text
+from pagefile.text.synopsis.exchange import describe_exchanged
 from pagefile.text.synopsis.grids import csv_grid, describe_grid, grid_in, vertical_grid
 from pagefile.text.synopsis.kinds import Kind, Recognised, line_count, parsed_lines, recognise
 from pagefile.text.synopsis.logs import describe_log, describe_log_rows, has_levels
@@ -112,6 +113,8 @@ def _parts(text: str, found: Recognised, say: Voice) -> list[str]:
     if found.kind in ("json", "jsonl") or found.value is not None:
         return _data(text, found, say)
     if (parts := describe_bytes(text, say)) is not None:
+        return parts
+    if (parts := describe_exchanged(text, say)) is not None:
         return parts
     if found.kind not in _CERTAIN:
         parts = describe_repository(text, say) or _command(text, found.kind, say)

@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from email.header import decode_header, make_header
 from itertools import islice
 
 from pagefile.text.sentences import sentences
@@ -26,6 +27,9 @@ _ERROR_LINE = re.compile(r"[\s│|>*]*(?:\w+ )?(?:Error|ERROR|error|FATAL|fatal|
 #: `名称：值` below a title, and `name:value` of which a whole text consists.
 _FIELD = re.compile(r"[^：:，。]{2,12}[：:]\s*\S.{0,60}")
 _NAMED_VALUE = re.compile(r"([A-Za-z_][\w.-]{2,40}):(\S[^\n]{0,200})")
+#: A line above a mail, and how far there are such lines.
+_HEADER_LINE = re.compile(r"[A-Za-z][\w-]*:")
+_HEAD_CHARS = 30_000
 #: A line near the end that sums up what is above it.
 _TOTAL = re.compile(r"(?i)[\W_]*(?:(?:grand |net )?total|amount due|balance due|合计|总计|共计|应付).*\d")
 _END_CHARS = 3000
@@ -86,7 +90,9 @@ def _title(lines: list[str]) -> str:
         or re.search(r"[{}<>=|]|https?:", first)
     ):
         return ""
-    longer = max(len(line) for line in lines[1:8])
+    # A Chinese character says about as much as two letters.
+    wide = 2 if re.search(r"[\u4e00-\u9fff]", first) else 1
+    longer = max(len(line) for line in lines[1:8]) * wide
     second = " ".join(lines[1].split())
     goes_on = 3 < len(second) <= 60 and second[-1] not in ".。,，;；" and len(lines) > 4
     return f"{first}, {second}" if goes_on and longer > 60 else first if longer > 30 else ""
@@ -135,10 +141,24 @@ def _output(text: str, say: Voice) -> list[str]:
     ]
 
 
+def _headers(text: str) -> list[str]:
+    """The lines above a mail: those that its servers added, too, each with what goes on below it, and readable."""
+    head = re.sub(r"\r?\n[ \t]+", " ", text[:_HEAD_CHARS]).partition("\n\n")[0].splitlines()
+    if not all(_HEADER_LINE.match(line) for line in head[:5]):
+        head = text[:3000].splitlines()[:25]
+    return [_readable(line) if "=?" in line else line for line in head]
+
+
+def _readable(header: str) -> str:
+    """A header whose letters a mail could not carry as they are."""
+    try:
+        return str(make_header(decode_header(header)))
+    except (LookupError, ValueError):
+        return header
+
+
 def _mail(text: str, say: Voice) -> list[str] | None:
-    found = {
-        match[1]: match[2].strip() for line in text[:3000].splitlines()[:25] if (match := _HEADER.match(line))
-    }
+    found = {match[1]: match[2].strip() for line in _headers(text) if (match := _HEADER.match(line))}
     subject = found.get("Subject") or found.get("主题")
     if subject is None or len(found) < 2:
         return None

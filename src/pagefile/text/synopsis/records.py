@@ -28,6 +28,9 @@ STATES = re.compile(
 _NAMES: list[str] = table("pagefile.text.synopsis", "fields")["naming"]
 _DULL = re.compile(r"(?i)^(?:[0-9a-f]{16,}|[0-9a-f]{8}-[0-9a-f-]{27}|null|)$")
 
+#: Fields that name the format of a row.
+_FORMAT = frozenset({"type", "object", "kind", "@type"})
+
 Flat = dict[str, JsonValue]
 
 
@@ -49,7 +52,10 @@ def example(row: Flat, rows: Sequence[Flat], say: Voice, *, most: int) -> str:
     """The fields of a row with their values, those first that differ from row to row."""
     told = [key for key, value in row.items() if _is_telling(value)]
     same = {key for key in told if len(rows) > 2 and all(other.get(key) == row[key] for other in rows[:20])}
-    ordered = [*(key for key in told if key not in same), *(key for key in told if key in same)]
+    # Of what all rows have in common, what format they are in says least.
+    ordered = sorted(
+        told, key=lambda key: (key in same) + (key in same and key.rpartition(".")[2] in _FORMAT)
+    )
     shown = [f"{short(key, told)}={show(row[key], say)}" for key in ordered]
     return say.listed(shown, len(shown), most=most, name_chars=90)
 

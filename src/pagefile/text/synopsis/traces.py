@@ -39,6 +39,12 @@ _GO_FRAME = re.compile(
 _RUST_RAISED = re.compile(r"^thread '([^'\n]*)'(?: \(\d+\))? panicked at ([^\n]*?):?\n([^\n]*)", re.MULTILINE)
 _NET_RAISED = re.compile(r"^(?:Unhandled exception[.:] ?)((?:\w+\.)+\w*Exception: [^\n]*)", re.MULTILINE)
 _NET_FRAME = re.compile(r"^ {3}at ([^\n]{1,200})", re.MULTILINE)
+_SIGNAL = re.compile(
+    r"^(?:Program|Thread [^\n]{0,80}) (?:terminated with|received) signal (\w+, [^\n]+)", re.MULTILINE
+)
+_NATIVE_FRAME = re.compile(
+    r"^#\d+ +(?:0x[0-9a-f]+ in )?([^\n(]{1,120}) \([^\n]*?(?: at ([^\s\n]+:\d+))?$", re.MULTILINE
+)
 _RUBY_RAISED = re.compile(r"^(\S+\.rb:\d+):in [`'][^\n]*': ([^\n]+ \([A-Z][\w:]*\))", re.MULTILINE)
 
 
@@ -144,6 +150,15 @@ def _ruby(text: str) -> Trace | None:
     return Trace(found[2], found[1], text.count("\n\tfrom ")) if found else None
 
 
+def _native(text: str) -> Trace | None:
+    """What a debugger tells of a process that a signal ended."""
+    raised = _SIGNAL.search(text)
+    frames = _NATIVE_FRAME.findall(text, raised.end()) if raised else []
+    if raised is None:
+        return None
+    return Trace(raised[1], " ".join(frames[0]).strip() if frames else "", len(frames))
+
+
 #: By what is worth a closer look, and what looks.
 _READERS: tuple[tuple[str, Callable[[str], Trace | None]], ...] = (
     (_PYTHON, _python),
@@ -154,4 +169,5 @@ _READERS: tuple[tuple[str, Callable[[str], Trace | None]], ...] = (
     ("goroutine ", _go),
     ("panicked at", _rust),
     (".rb:", _ruby),
+    (" signal SIG", _native),
 )
