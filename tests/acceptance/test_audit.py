@@ -52,6 +52,36 @@ def test_requests_are_noted_with_whom_they_are_about(tmp_path):
     assert 0o600 == stat.S_IMODE(file.stat().st_mode)
 
 
+def test_every_way_in_is_named(tmp_path):
+    """The tool that a model calls over MCP, the spans of an exporter, what clients of other memories ask."""
+    pytest.importorskip("mcp")
+    accepted = {"accept": "application/json, text/event-stream"}
+    begun = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "one", "version": "1"},
+    }
+    with TestClient(create_app(settings(tmp_path)), base_url=ADDRESS) as client:
+        first = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": begun}
+        answer = client.post("/mcp", json=first, headers=accepted)
+        accepted["mcp-session-id"] = answer.headers["mcp-session-id"]
+        for name in ("facts", "no such tool\n", 7):
+            asked = {"name": name, "arguments": {}}
+            call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": asked}
+            client.post("/mcp", json=call, headers=accepted)
+        client.post("/v1/traces", json={"resourceSpans": []})
+        client.get("/mem0/v1/ping/")
+        found = client.get("/audit").json()["items"]
+    assert [
+        "GET /mem0/{rest:path}",
+        "POST /v1/traces",
+        "POST /mcp tools/call",
+        "POST /mcp tools/call",
+        "POST /mcp tools/call facts",
+        "POST /mcp initialize",
+    ] == [one["verb"] for one in found]
+
+
 def test_a_tenant_sees_its_own_and_a_user_nothing(tmp_path):
     """The key that was used is named by its id."""
     given = settings(tmp_path, require_keys=True)

@@ -1,22 +1,27 @@
 """Keys as people use them: made on the command line, shown to the service, revoked."""
 
 import logging
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from pkgutil import resolve_name
 
 import anyio
+import httpx
 import pytest
 
 from pagefile import Memory, SettingsError
+from pagefile.errors import StoreUnavailableError
+from pagefile.integrations.prometheus import PrometheusMeter
 from pagefile.records import Scope
 from pagefile.service.app import create_app
 from pagefile.service.auth import LAST_USED_EVERY
 from pagefile.stores.key_secrets import new_key
+from pagefile.testing import FakeClock, InMemorySessions
 from pagefile.tiers.fair_pool import working_for
 
 from .cli_calling import pagefile, table_widths
-from .http_serving import serving
+from .http_serving import BASE, serving
 from .keyed import made, settings
 from .problems import check
 
@@ -334,6 +339,48 @@ async def test_without_a_key_a_stranger_sees_only_what_the_service_is():
         check(await client.get("/v1/nowhere"), 401, "unauthorized")
         json_of = {"Content-Type": "application/json"}
         check(await client.post("/v1/turns", content=b"{", headers=json_of), 401, "unauthorized")
+
+
+@asynccontextmanager
+async def watched(bearer):
+    """The metrics of a service with keys, whose database and cache can be taken away."""
+    app = create_app(settings(require_keys=True))
+    transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=transport, base_url=BASE, headers=bearer) as client,
+    ):
+        yield app.state.memory.engine, client
+
+
+async def _down(*_):
+    raise StoreUnavailableError
+
+
+async def test_metrics_are_read_while_the_database_is_down(monkeypatch):
+    """They are wanted most then. A key that opened them before opens them still, and opens nothing else."""
+    _, bearer = await anyio.to_thread.run_sync(made, "prometheus")
+    _, late = await anyio.to_thread.run_sync(made, "late")
+    async with watched(bearer) as (engine, client):
+        assert "pagefile_database_up 1.0" in (await client.get("/metrics")).text
+        monkeypatch.setattr(engine.store.keys, "get", _down)
+        monkeypatch.setattr(engine.store, "describe", _down)
+        answer = await client.get("/metrics")
+        assert (200, True) == (answer.status_code, "pagefile_database_up 0.0" in answer.text)
+        wrong = {"Authorization": f"{bearer['Authorization'][:-3]}abc"}
+        check(await client.get("/metrics", headers=wrong), 401, "unauthorized")
+        check(await client.get("/metrics", headers=late), 503, "store-unavailable")
+        check(await client.get("/v1/memory/conversations"), 503, "store-unavailable")
+
+
+async def test_a_dead_session_cache_shows_in_the_metrics():
+    cache = InMemorySessions(FakeClock())
+    async with Memory.open("memory://", meter=(meter := PrometheusMeter()), sessions=cache) as memory:
+        await memory.conversation("c").record("hi")
+        await memory.engine.sessions.get(Scope(conversation="c"))
+        cache.down = True
+        await memory.engine.sessions.get(Scope(conversation="c"))
+    assert 'pagefile_session_cache_total{result="down"} 1.0' in meter.text().decode()
 
 
 async def test_the_last_use_is_kept_coarsely():

@@ -317,12 +317,13 @@ async def test_dates_and_turns_that_are_long_or_without_an_answer(tmp_path, talk
     async with Memory.open(f"sqlite:///{tmp_path}/b.db", embedder="none", clock=clock) as memory:
         chat = memory.conversation("c", user_id="ada")
         await chat.abort(await chat.begin(talk.earlier[0]))
+        # Before a summary, made in the background, may cover it.
+        said = ours(await chat.context(talk.other, window_tokens=60_000))
         await chat.record(talk.first, talk.reply)
         clock.advance(2 * 86_400)
         await chat.record(talk.document(30_000), talk.reply)
         clock.advance(86_400)
         await chat.begin(talk.asking)
-        said = ""
         for question in (talk.other, "今天星期几？" if talk is ZH else "What day is today?"):
             for tokens in (60_000, 4_000):
                 said += ours(await chat.context(question, window_tokens=tokens))
@@ -487,6 +488,25 @@ async def test_until_a_message_decides_what_was_seen_does(memory, said, language
     assert "zh" == (await chat.context(ZH.first)).language
     await chat.record(ZH.first, ZH.reply)
     assert "zh" == (await chat.context(EN.first)).language
+
+
+async def test_a_greeting_is_said_in_every_language(memory):
+    """Until a message tells, the user's other conversations do, in another process as well; then the instructions and the answers."""
+    await memory.conversation("before", user_id="ada").record(ZH.first, ZH.reply)
+    assert "zh" == (await memory.conversation("new", user_id="ada").context("hi")).language
+    memory.engine.languages._usual.clear()
+    assert "zh" == (await memory.conversation("newer", user_id="ada").context("hi")).language
+    assert "en" == (await memory.conversation("newer", user_id="ada").context(EN.first)).language
+    assert "en" == (await memory.conversation("theirs", user_id="bob").context("hi")).language
+    assert (
+        "zh"
+        == (
+            await memory.conversation("theirs", user_id="bob").context("hi", instructions=ZH.instructions)
+        ).language
+    )
+    chat = memory.conversation("answered", user_id="eve")
+    await chat.record("hi", "你好！有什么可以帮你？")
+    assert "zh" == (await chat.context("ok")).language
 
 
 async def test_placeholders_are_worded_again_when_the_language_is_decided(memory):

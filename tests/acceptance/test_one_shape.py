@@ -9,7 +9,7 @@ import pytest
 
 from pagefile import Memory, Settings
 from pagefile.inspector import urls
-from pagefile.settings import ArchiveSettings
+from pagefile.settings import ArchiveSettings, EmbedderSettings
 from tests.transcripts import CHAT as MESSAGES
 
 from .cli_calling import pagefile
@@ -31,6 +31,8 @@ EXPORTED_ONLY = {"type", "text"}
 @pytest.fixture(autouse=True)
 async def _told(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    # While an encoder is being loaded, a service waits less long for it than a command.
+    monkeypatch.setenv("PAGEFILE_EMBEDDER__NAME", "none")
     settings = Settings(url=URL, archive=ArchiveSettings(threshold=200))
     async with Memory.open(URL, settings=settings, embedder="none") as memory:
         chat = memory.conversation("门诊", user_id="王芳")
@@ -74,7 +76,7 @@ async def test_each_record_is_printed_in_one_shape():
         "page": (await printed("archive", "ls"))["pages"],
     }
     revisions, heads = await printed("facts", "revisions", "王芳"), await printed("show")
-    async with serving(Settings(url=URL)) as client:
+    async with serving(Settings(url=URL, embedder=EmbedderSettings(name="none"))) as client:
         paths = {kind: f"/v1/{kind}s" for kind in cli}
         http = {
             kind: (await asked(client, path, **HERE))["items"]
@@ -120,7 +122,7 @@ async def test_a_call_is_explained_and_replayed_in_one_shape():
         await printed("explain", call_id),
         await printed("replay", call_id, "--set", "window_tokens=3000"),
     )
-    async with serving(Settings(url=URL)) as client:
+    async with serving(Settings(url=URL, embedder=EmbedderSettings(name="none"))) as client:
         assert explained == await asked(client, "/v1/explain", call_id=call_id, **HERE)
         assert explained == await asked(client, urls.twin(urls.CALL), call_id=call_id)
         body = {"call_id": call_id, "changes": {"window_tokens": 3000}, **HERE}
@@ -133,7 +135,7 @@ async def test_a_call_is_explained_and_replayed_in_one_shape():
 async def test_a_window_is_printed_as_it_is_answered():
     """With its parts beside its messages; only the id differs, which an inspection does not get."""
     window = await printed("context", "门诊", "我对什么过敏？")
-    async with serving(Settings(url=URL)) as client:
+    async with serving(Settings(url=URL, embedder=EmbedderSettings(name="none"))) as client:
         answers = [
             (
                 await client.post("/v1/context", json={**HERE, "query": "我对什么过敏？", "format": form})

@@ -61,6 +61,29 @@ async def test_nothing_of_it_is_written(tmp_path):
         assert secret.encode() not in held(tmp_path)
 
 
+async def test_nor_in_what_lies_beside_them(tmp_path):
+    """A caller's summary, the instructions of a recorded window, keys of JSON values, and all columns of a fact."""
+    async with Memory.open(f"sqlite:///{tmp_path}/a.db", settings=Settings(**PLAIN)) as memory:
+        chat = memory.conversation("c", user_id="u")
+        await chat.record("hello", "there", metadata={SAID: 1, "id": SAID, "data": {"type": SAID}})
+        await chat.record(
+            f"data:{SAID}", "ok", steps=[{"tool": "find", "input": {"data": SAID, MAIL: 1}, "result": "done"}]
+        )
+        arguments = {"id": "x", "name": "f", "type": "tool_use", "input": {"id": SAID, "data": SAID}}
+        results = {"type": "tool_result", "tool_use_id": "x", "content": "done"}
+        said = [{"role": "user", "content": "go"}, {"role": "assistant", "content": [arguments]}]
+        said += [{"role": "user", "content": [results]}, {"role": "assistant", "content": "gone"}]
+        await chat.record(messages=said)
+        window = await chat.context("and now?", instructions=f"Answer for {SAID}.")
+        await chat.checkpoint(f"The user is {SAID}.", recent_turns=0)
+        more = {"category": f"of {MAIL}", "subject": MAIL, "attribute": f"mail {PHONE}"}
+        await memory.remember("Writes letters", user_id="u", **more)
+        await memory.settle()
+    for secret in (MAIL, PHONE, CARD):
+        assert secret not in json.dumps(window.messages)
+        assert secret.encode() not in held(tmp_path)
+
+
 async def test_another_tenant_keeps_everything(tmp_path):
     async with Memory.open(f"sqlite:///{tmp_path}/a.db", settings=Settings(**PLAIN)) as memory:
         turn = await memory.conversation("c", user_id="u", tenant="open").record(SAID)

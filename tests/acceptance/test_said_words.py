@@ -8,6 +8,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from pagefile import Memory, Settings
+from pagefile.settings import ArchiveSettings
 from pagefile.testing import FakeClock
 
 BY_HAND = Settings(window_tokens=1200, checkpoints="manual", on_tier_error="raise")
@@ -124,3 +125,31 @@ async def test_yesterday_is_yesterday_there(tmp_path):
                 await chat.record(f"晚饭吃了{food}", "好的", at=datetime(2026, 6, day, 11, tzinfo=UTC))
             asking = memory.conversation("c", user_id="u", timezone=timezone)
             assert "烤鱼" in (await asking.recall("昨天晚饭吃了什么？", 3))[0].text
+
+
+PRICES = "\n".join(f"P-{n:04} costs {n * 7 % 1000} euros" for n in range(900))
+
+
+async def test_of_a_turn_without_an_answer_results_come_back_and_its_half_answer_does_not():
+    """S2-61: what a tool returned is true whoever broke off; what the model was about to say is in no window, summary or recall."""
+    settings = Settings(archive=ArchiveSettings(threshold=1000), checkpoints="manual")
+    async with Memory.open("memory://", settings=settings, embedder="none") as memory:
+        chat = memory.conversation("c", user_id="u")
+        turn = await chat.begin("Fetch the price list.")
+        turn = await chat.step(turn, tool="fetch_prices", input={"list": "2026"}, result=PRICES)
+        turn = await chat.extend(turn, [{"role": "assistant", "content": "The zebra costs"}])
+        await chat.abort(turn)
+        for n in range(3):
+            await chat.record(f"Something else, {n}.", "Noted.")
+        await memory.settle()
+        asked = await chat.context("What does P-0412 cost?")
+        (loaded,) = (one for one in asked.receipt.verdicts if one.block == "loaded" and one.kept)
+        assert "P-0412 costs 884 euros" in str(asked.messages)
+        assert not [one for one in (await chat.context("Thanks!")).receipt.verdicts if one.block == "loaded"]
+        await chat.checkpoint(recent_turns=1)
+        told = str((await chat.context("The zebra?")).messages) + str(
+            [one.summary for one in await chat.checkpoints()]
+        )
+        told += str(await memory.recall("zebra", user_id="u")) + str(await memory.pages(user_id="u"))
+        assert "zebra costs" not in told
+        assert loaded.id.startswith("page:")

@@ -1,10 +1,12 @@
 """Questions for a day or a span: what was said then is in the window, although nothing else in the question names it."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from pagefile import Memory, Settings
+from pagefile.errors import InvalidArgumentError
 from pagefile.testing import FakeClock
 from tests.findings.history.small_talk import SMALL_TALK
 
@@ -68,3 +70,32 @@ async def test_what_was_said_then_is_in_the_window(tmp_path):
             if words not in window:
                 wrong[question] = words
     assert len(wrong) <= 1, wrong
+
+
+#: The first and the last time there is, and the bounds beyond which neither a day nor a zone may reach.
+BEYOND = [datetime.max.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC)]
+
+
+@pytest.mark.parametrize("at", BEYOND)
+async def test_a_turn_at_the_end_of_time_is_refused(at):
+    """No day of any zone and nothing later could be computed with it: recall and windows failed for good."""
+    async with Memory.open("memory://") as memory:
+        chat = memory.conversation("c", user_id="u")
+        for write in (chat.record, chat.begin):
+            with pytest.raises(InvalidArgumentError, match="between the years 2 and 9998"):
+                await write("one", at=at)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Shanghai", "America/New_York"])
+@pytest.mark.parametrize("at", BEYOND)
+async def test_one_that_is_there_harms_nothing(at, zone):
+    async with Memory.open("memory://") as memory:
+        chat = memory.conversation("c", user_id="u", timezone=zone)
+        kept = await chat.record("one two three", "yes")
+        odd = replace(kept, id="odd", seq=1, at=at, scope=replace(kept.scope, conversation="d"))
+        await memory.engine.store.log.restore([odd])
+        await memory.settle()
+        assert "d" in [hit.conversation_id for hit in await memory.recall("two", user_id="u")]
+        for name in ("c", "d"):
+            window = await memory.conversation(name, user_id="u", timezone=zone).context("two yesterday?")
+            assert () == window.receipt.degraded

@@ -39,3 +39,19 @@ async def test_what_is_remembered_can_be_moved(tmp_path, source):
     async with Memory.open("memory://") as memory:
         await memory.import_(path)
         assert [source] == [fact.source_turn for fact in await memory.facts("ada")]
+
+
+@pytest.mark.parametrize("name", ["at", "created"])
+async def test_a_turn_at_the_end_of_time_is_damage(tmp_path, name):
+    """After it nothing more could be recorded."""
+    path = tmp_path / "export.jsonl"
+    async with Memory.open("memory://") as memory:
+        await memory.conversation("c").record("one", "two")
+        await memory.export(path)
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    lines[-1][name] = "9999-12-31T23:59:59.999999Z"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    async with Memory.open("memory://") as memory:
+        with pytest.raises(TransferError, match=r"is damaged .*nothing of the file was imported"):
+            await memory.import_(path)
+        await memory.conversation("c").record("three", "four")

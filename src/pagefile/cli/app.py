@@ -59,6 +59,7 @@ GROUPS = {
         "config": "doctor:config",
         "keys": "keys:app",
         "worker": "serve:worker",
+        "policy": "policy:policy",
         "audit": "audit:audit",
         "backup": "maintenance:backup",
         "verify": "maintenance:verify",

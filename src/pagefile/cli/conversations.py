@@ -25,7 +25,16 @@ from pagefile.cli.output import Cell, clipped, say, shortened, show_counts, show
 from pagefile.engine import Memory
 from pagefile.engine.arguments import check_erased
 from pagefile.errors import PagefileError
-from pagefile.records import DEFAULT_TENANT, Checkpoint, ConversationInfo, Hit, Listing, Scope, Turn
+from pagefile.records import (
+    DEFAULT_TENANT,
+    Checkpoint,
+    ConversationInfo,
+    Hit,
+    Listing,
+    Scope,
+    Turn,
+    within_time,
+)
 from pagefile.text.visible import visible
 
 
@@ -201,7 +210,7 @@ def recall(
         {
             ">score": lambda hit: f"{hit.score:.2f}",
             **({"parts": _parts} if scores else {}),
-            "said": lambda hit: f"{hit.at.astimezone():%Y-%m-%d}",
+            "said": lambda hit: f"{within_time(hit.at).astimezone():%Y-%m-%d}",
             "~conversation": lambda hit: visible(hit.conversation_id),
             "text": lambda hit: shortened(hit.text, 160, full=full),
         },

@@ -7,6 +7,8 @@ from math import ceil
 
 import typer
 
+from pagefile.records import within_time
+
 _BYTES: Mapping[str, int] = {
     "": 1,
     "b": 1,
@@ -77,7 +79,7 @@ def _amount(text: str, units: Mapping[str, int]) -> float | None:
 
 def moment(at: datetime) -> str:
     """A time in the local time zone."""
-    return f"{at.astimezone():%Y-%m-%d %H:%M}"
+    return f"{within_time(at).astimezone():%Y-%m-%d %H:%M}"
 
 
 def number(value: float) -> str:

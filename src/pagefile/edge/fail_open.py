@@ -7,7 +7,7 @@ and replaced by what the hook would have done without a memory.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from functools import partial
@@ -33,7 +33,9 @@ class SlowMemoryError(TimeoutError):
 
 
 #: Failures whose words say all there is to say: a traceback would only hide them.
-_SELF_EXPLAINING = (SlowMemoryError, SettingsError, ClosedError, ConflictError)
+_SELF_EXPLAINING = (SettingsError, ClosedError, ConflictError)
+#: Told why work was not done, in words that name nobody and nothing of a user's.
+Told: TypeAlias = Callable[[str], object]
 
 
 def inner_of(memory: Memory | BlockingMemory | str | PathLike[str] | None) -> Memory:
@@ -73,10 +75,10 @@ class MemoryLoop:
             return here.create_task(_awaited(work))
         return asyncio.wrap_future(self.submitted(work))
 
-    def waited(self, work: Work[R], timeout_s: float | None = None, *, keep: bool = False) -> R:
+    def waited(self, work: Work[R], waits: Iterable[float | None] = (None,), *, keep: bool = False) -> R:
         """The result of the work, from a thread without an event loop, or with one that is not the memory's.
 
-        With `keep`, work that takes longer is not cancelled.
+        It may take as long as the `waits`, one after the other. With `keep`, work that takes longer is not cancelled.
         """
         if self.is_here:
             raise SettingsError(
@@ -86,12 +88,15 @@ class MemoryLoop:
         running = self.submitted(work)
         done: set[Future[R]] = set()
         try:
-            done, _ = wait({running}, timeout_s)
+            for seconds in waits:
+                done, _ = wait({running}, seconds)
+                if done:
+                    break
         finally:
             if not keep:
                 running.cancel()  # without effect once it is done
         if not done:
-            raise SlowMemoryError(f"it took longer than {timeout_s:g} s")
+            raise SlowMemoryError
         return running.result()
 
     def submitted(self, work: Work[R]) -> Future[R]:
@@ -111,7 +116,9 @@ class FailOpen:
 
     Create one per integration, where its memory is available: for a `Memory`, inside the event loop it was opened in.
     Use `attempt` from asynchronous hooks and `attempt_blocking` from synchronous ones. In a service for many (`of_many`) the log says
-    where something failed and not what the error says, which may name a user's ids.
+    where something failed and not what the error says, which may name a user's ids. `limit` is what `timeout_s` is called where it is set.
+
+    Records of the log have the words of errors: an error itself would keep the work that it ended alive.
     """
 
     def __init__(
@@ -120,6 +127,7 @@ class FailOpen:
         integration: str,
         *,
         timeout_s: float = 5.0,
+        limit: str = "timeout_s",
         of_many: bool = False,
     ) -> None:
         if timeout_s <= 0:
@@ -128,8 +136,11 @@ class FailOpen:
         self.memory = self._loop.memory
         self.integration = integration
         self.timeout_s = timeout_s
+        self._limit = f"{timeout_s:g} s ({limit})"
         self._of_many = of_many
         self._breaker = Breaker(monotonic)
+        #: How much was skipped since memory was left alone.
+        self._skipped = 0
         self._told: set[tuple[str, type[Exception]]] = set()
         # Python only keeps weak references to tasks, so abandoned ones are held here until they end.
         self._held: set[asyncio.Future[Any]] = set()
@@ -149,26 +160,30 @@ class FailOpen:
         """How much of this integration's work has failed or been skipped so far."""
         return self.memory.engine.failures.get(self.integration, 0)
 
-    async def attempt(self, what: str, work: Work[R], otherwise: D, *, always: bool = False) -> R | D:
-        """The result of the work, or `otherwise` if it fails or times out.
+    async def attempt(
+        self, what: str, work: Work[R], otherwise: D, *, always: bool = False, told: Told | None = None
+    ) -> R | D:
+        """The result of the work, or `otherwise` if it fails or times out; then `told` hears why.
 
         After a timeout a circuit breaker skips the memory for a while and returns `otherwise` immediately. Work marked `always`,
         without which something would be lost, is then carried out beside the run, and is not cancelled when it takes longer.
         `what` names the kind of work in the log.
         """
-        ticket = self._breaker.enter()
+        ticket = self._entered(told)
         if ticket is None:
-            self._count()
             if always:
                 with self._contained(what, None):
                     self._hold(self._loop.started(partial(self._late, what, work)))
             return otherwise
-        with self._contained(what, ticket):
+        with self._contained(what, ticket, told):
             # A task of its own, so that work that cannot be cancelled at once, such as a thread, is abandoned and not awaited.
             running = self._loop.started(work)
             done: set[asyncio.Future[R]] = set()
             try:
-                done, _ = await asyncio.wait({running}, timeout=self.timeout_s)
+                for seconds in self._waits():
+                    done, _ = await asyncio.wait({running}, timeout=seconds)
+                    if done:
+                        break
             except asyncio.CancelledError:
                 running.cancel()
                 raise
@@ -176,21 +191,22 @@ class FailOpen:
                 if not always:
                     running.cancel()
                 self._hold(running)
-                raise SlowMemoryError(f"it took longer than {self.timeout_s:g} s")
+                raise SlowMemoryError
             return running.result()
         return otherwise
 
-    def attempt_blocking(self, what: str, work: Work[R], otherwise: D, *, always: bool = False) -> R | D:
+    def attempt_blocking(
+        self, what: str, work: Work[R], otherwise: D, *, always: bool = False, told: Told | None = None
+    ) -> R | D:
         """Like `attempt`, from a thread without an event loop, or with one that is not the memory's."""
-        ticket = self._breaker.enter()
+        ticket = self._entered(told)
         if ticket is None:
-            self._count()
             if always:
                 with self._contained(what, None):
                     self._loop.submitted(partial(self._late, what, work))
             return otherwise
-        with self._contained(what, ticket):
-            return self._loop.waited(work, self.timeout_s, keep=always)
+        with self._contained(what, ticket, told):
+            return self._loop.waited(work, self._waits(), keep=always)
         return otherwise
 
     async def awaited(self, work: Work[R]) -> R:
@@ -227,36 +243,70 @@ class FailOpen:
         if not running.cancelled():
             running.exception()  # retrieved, so that asyncio does not report it again
 
+    def _entered(self, told: Told | None) -> int | None:
+        """A pass of the circuit breaker's; None while memory is left alone."""
+        ticket = self._breaker.enter()
+        if ticket is None:
+            self._count()
+            self._skipped += 1
+            if told is not None:
+                told(f"memory is left alone for {self._breaker.rest_s:.1f} s more because it was slow")
+        return ticket
+
+    def _waits(self) -> Iterator[float]:
+        """How long to wait for work, and how long then: the time in which the encoder is being loaded does not count."""
+        while left_s := self.memory.engine.loading.left_s:
+            yield min(left_s, self.timeout_s)
+        yield self.timeout_s
+
     @contextmanager
-    def _contained(self, what: str, ticket: int | None) -> Generator[None]:
+    def _contained(self, what: str, ticket: int | None, told: Told | None = None) -> Generator[None]:
         """The one place where a failure stops: it is reported, and the caller continues after the block."""
         try:
             yield
         except Exception as error:
             if self.memory.engine.settings.on_tier_error == "raise":
                 raise
-            if ticket is not None and isinstance(error, SlowMemoryError):
-                self._breaker.failed(ticket)
             self._count()
-            # A conflict lies in what the run names, such as another user's conversation, and fails all that the run does.
-            kind = ("" if isinstance(error, ConflictError) else what, type(error))
-            if kind in self._told:
-                told = type(error).__name__ if self._of_many else error
-                logger.debug("%s: %s failed again: %s", self.integration, what, told)
-                return
-            self._told.add(kind)
-            once = "%s: %s failed; the run continues without memory (logged once for this kind of failure)"
-            if isinstance(error, _SELF_EXPLAINING) and not self._of_many:
-                logger.error(f"{once}: %s", self.integration, what, error)  # noqa: G004, TRY400
-            elif self._of_many:
-                places = "".join(format_tb(error.__traceback__))
-                located = "%s: %s failed, the run continues without memory: %s at\n%s"
-                logger.error(located, self.integration, what, type(error).__name__, places)  # noqa: TRY400 - without its text
+            why = f"failed: {type(error).__name__}"
+            if ticket is not None and isinstance(error, SlowMemoryError):
+                why = f"took longer than {self._limit}"
+                self._pause(what, ticket)
             else:
-                logger.exception(once, self.integration, what)
+                self._report(what, error)
+            if told is not None:
+                told(f"memory {why}")
         else:
-            if ticket is not None:
-                self._breaker.succeeded(ticket)
+            if ticket is not None and self._breaker.succeeded(ticket):
+                logger.warning("%s: memory answers again; %d went without", self.integration, self._skipped)
+                self._skipped = 0
+
+    def _pause(self, what: str, ticket: int) -> None:
+        """After a timeout memory is left alone for a while: told once each time."""
+        self._skipped += 1
+        if not self._breaker.is_current(ticket):
+            return
+        self._breaker.failed(ticket)
+        said = "%s: %s took longer than %s; the run continues without memory, which is left alone for %.0f s"
+        logger.warning(said, self.integration, what, self._limit, self._breaker.rest_s)
+
+    def _report(self, what: str, error: Exception) -> None:
+        # A conflict lies in what the run names, such as another user's conversation, and fails all that the run does.
+        kind = ("" if isinstance(error, ConflictError) else what, type(error))
+        if kind in self._told:
+            said = type(error).__name__ if self._of_many else str(error)
+            logger.debug("%s: %s failed again: %s", self.integration, what, said)
+            return
+        self._told.add(kind)
+        once = "%s: %s failed; the run continues without memory (logged once for this kind of failure)"
+        if isinstance(error, _SELF_EXPLAINING) and not self._of_many:
+            logger.error(f"{once}: %s", self.integration, what, str(error))  # noqa: G004
+        elif self._of_many:
+            places = "".join(format_tb(error.__traceback__))
+            located = "%s: %s failed, the run continues without memory: %s at\n%s"
+            logger.error(located, self.integration, what, type(error).__name__, places)
+        else:
+            logger.error(once, self.integration, what, exc_info=error)
 
     def _count(self) -> None:
         engine = self.memory.engine

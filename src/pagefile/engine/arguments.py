@@ -14,7 +14,19 @@ from pagefile.content import Shape
 from pagefile.errors import InvalidArgumentError, SettingsError
 from pagefile.json_values import MAX_JSON_DEPTH, is_shallow, texts_in
 from pagefile.ports import NO_LABELS, Labels
-from pagefile.records import MAX_INT, JsonObject, JsonValue, Step, Turn, checked_id, checked_text, utc
+from pagefile.records import (
+    BEYOND_TIME,
+    EARLIEST,
+    LATEST,
+    MAX_INT,
+    JsonObject,
+    JsonValue,
+    Step,
+    Turn,
+    checked_id,
+    checked_text,
+    utc,
+)
 from pagefile.settings import Settings
 from pagefile.shapes.message_reader import MAX_TOOL_CHARS
 from pagefile.shapes.parser import cleaned
@@ -318,6 +330,14 @@ def moment(value: object) -> datetime:
         raise InvalidArgumentError(
             f"at is {value.isoformat()}, which is out of range in UTC: give a time between the years 1 and 9999."
         ) from error
+
+
+def moment_said(value: object) -> datetime:
+    """When a turn was said: a time with which windows and recall can reckon."""
+    at = moment(value)
+    if not EARLIEST <= at <= LATEST:
+        raise InvalidArgumentError(f"at is {at.isoformat()}: {BEYOND_TIME}.")
+    return at
 
 
 def check_erased(

@@ -258,7 +258,7 @@ class Conversation:
             tools_tokens=tools_tokens(tool_texts(tools), self._engine.counter.count),
             answer_tokens=answer_tokens,
             load=load,
-            instructions=instructions,
+            instructions=self._desk.redacted(instructions),
             placement=placement,
             run=run,
             language=language or self._desk.labels.language,

@@ -42,6 +42,7 @@ from pagefile.stores.session_cache import CACHE_NAME, ErasedSessions, erased_ver
 from pagefile.tiers.base import FAILED, Admit, Counts, Note, Tier, WindowRequest, guarded, homes
 from pagefile.tiers.episodes import Episodes
 from pagefile.tiers.facts import Facts
+from pagefile.tiers.history import History
 from pagefile.tiers.index_lag import IndexLag
 from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.window.budget import Beside, Budget
@@ -97,6 +98,7 @@ class Engine:
         self.kit = kit
         self.store, self.settings, self.clock = kit.store, kit.settings, kit.clock
         self.counter, self.meter, self.languages = kit.counter, kit.meter, kit.languages
+        self.loading = kit.loading
         self.tiers = _checked((*standard_tiers(kit), *more)) if tiers is None else tuple(tiers)
         #: The tiers that absorb turns and offer candidates: all of them, unless incognito.
         self.active = tuple(tier for tier in self.tiers if tier.incognito or not incognito)
@@ -119,6 +121,8 @@ class Engine:
             for tier in self.tiers:
                 if isinstance(tier, Facts):
                     tier.book.redact = self.redactor.value
+                elif isinstance(tier, History):
+                    tier.checkpoints.redact = self.redactor.value
         self.changes = MemoryChanges(kit.meter)
         self.calls = WindowRecorder(kit.store.calls, keep=0 if incognito else kit.settings.calls_kept)
         #: Places outside the database that must follow its erasures.

@@ -145,6 +145,7 @@ class Reader:
     def _take_entry(self, line: lines.EntryLine) -> None:
         chat = self._within(line.type)
         entry = line.record(scope=chat.scope)
+        _check_times(entry)
         if isinstance(entry, records.Turn) and entry.layout is not None:
             _check_layout(entry.layout, entry.steps, chat.blobs)
         chat.entries.append(entry)
@@ -258,6 +259,12 @@ def last_place(call: records.WindowRecord) -> int:
     """The last `seq` that the window of a call was built from; 0 if it does not say."""
     moment = cast("Mapping[str, Any] | None", call.options.get(records.SNAPSHOT_KEY))
     return 0 if moment is None else moment["last_seq"]
+
+
+def _check_times(entry: records.Entry) -> None:
+    times = [entry.created, entry.at] if isinstance(entry, records.Turn) else [entry.created]
+    if any(time != records.within_time(time) for time in times):
+        raise ValueError(f"it was written or said at the end of time: {records.BEYOND_TIME}")
 
 
 # -- messages -----------------------------------------------------------------------------------------------------

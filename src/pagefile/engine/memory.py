@@ -533,6 +533,7 @@ async def _background_work(engine: Engine) -> AsyncGenerator[None]:
     failures: list[Exception] = []
     async with anyio.create_task_group() as background:
         background.start_soon(engine.worker.run)
+        background.start_soon(engine.loading.run, engine.tier(Episodes).derivation.load)
         with guarded(failures.append):
             yield
         with anyio.move_on_after(engine.settings.drain_s, shield=True):

@@ -86,7 +86,7 @@ class Desk:
                 scope=self.scope,
                 id=turn_id,
                 status=status,
-                at=arguments.moment(at) if at is not None else engine.clock.now(),
+                at=arguments.moment_said(at) if at is not None else engine.clock.now(),
                 counter=engine.counter.name,
                 metadata=arguments.checked_metadata(metadata),
                 agent=self.agent,

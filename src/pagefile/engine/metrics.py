@@ -71,6 +71,12 @@ METRICS: tuple[Metric, ...] = (
     _histogram("pagefile_gateway_window_seconds", "Time that memory added to gateway requests.", _SECONDS),
     _counter("pagefile_mcp_calls_total", "Calls of tools over MCP, and how they ended.", "tool", "outcome"),
     _histogram("pagefile_mcp_seconds", "Time of tool calls over MCP.", _SECONDS, "tool"),
+    Metric("pagefile_database_up", "gauge", "1 if the database answers, else 0."),
+    Metric(
+        "pagefile_session_cache_up",
+        "gauge",
+        "1 if the session cache answered when it was last asked, else 0.",
+    ),
     Metric("pagefile_tasks", "gauge", "Tasks that run in the process that answers."),
     Metric("pagefile_index_lag_turns", "gauge", "Turns that recall by meaning does not find yet."),
     Metric("pagefile_index_lag_seconds", "gauge", "How long the oldest of them has waited."),

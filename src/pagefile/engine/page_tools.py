@@ -138,8 +138,13 @@ async def _answer(
 
 
 async def _turn_text(engine: Engine, scope: Scope, handle: str) -> str:
-    """Both sides of a turn that a window showed in part."""
+    """Both sides of a turn that a window showed in part, or one message of a turn, which may still be open."""
     turn_id = handle.removeprefix(TURN_HANDLE)
+    whose, _, number = turn_id.rpartition("#")
+    if whose and number.isdecimal():
+        turn = await turn_in(engine.store.reader, EntryQuery(scope, limit=_SLICE), whose)
+        if turn is not None and not turn.erased and int(number) < len(turn.messages):
+            return turn.messages[int(number)].text
     turn = await turn_in(engine.store.reader, EntryQuery(scope, statuses=ENDED, limit=_SLICE), turn_id)
     if turn is None or not turn.counts:
         raise HandleNotFoundError(f"There is no turn {turn_id[:80]!r} in this conversation.")

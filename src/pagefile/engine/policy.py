@@ -3,7 +3,7 @@
 The settings name tenants by patterns, and the first that fits applies: `clinic=email+phone, *=secret`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -48,6 +48,11 @@ class Policy:
                 (kinds for pattern, kinds in self.redact if fnmatchcase(tenant, pattern)), frozenset[str]()
             )
         return self._kinds[tenant]
+
+    def unused(self, tenants: Collection[str]) -> list[str]:
+        """Patterns that fit none of these tenants, which may be misspelled."""
+        patterns = dict.fromkeys(pattern for pattern, _ in (*self.redact, *self.retention))
+        return [one for one in patterns if not any(fnmatchcase(tenant, one) for tenant in tenants)]
 
     def days(self, tenant: str) -> float:
         """How long a tenant's turns are kept; 0: forever."""
@@ -115,13 +120,16 @@ class Redactor:
     def applies(self, tenant: str) -> bool:
         return bool(self._policy.kinds(tenant))
 
-    def value(self, tenant: str, value: Any) -> Any:
-        """A text or a JSON value without what may not be stored; the very same one where nothing is removed from this tenant's."""
+    def value(self, tenant: str, value: Any, *, exact: bool = False) -> Any:
+        """A text or a JSON value without what may not be stored; the very same one where nothing is removed from this tenant's.
+
+        Of an `exact` one, which a provider reads, ids and bytes stay.
+        """
         kinds = self._policy.kinds(tenant)
         if not kinds or value is None:
             return value
         redaction = Redaction(kinds)
-        made = redaction.value(value)
+        made = redaction.value(value, exact=exact)
         for kind, count in redaction.counts.items():
             self._meter.count("pagefile_redacted_total", count, kind=kind)
         return made
@@ -130,12 +138,15 @@ class Redactor:
         """The same for messages of a provider's client."""
         if not self.applies(tenant):
             return messages
-        return [self.value(tenant, plain_json(message, number)) for number, message in enumerate(messages)]
+        return [
+            self.value(tenant, plain_json(message, number), exact=True)
+            for number, message in enumerate(messages)
+        ]
 
     def check(self, tenant: str, value: Any, where: str) -> None:
         """Refuse what is taken as it is, such as an export with its digests, if something in it may not be stored."""
         redaction = Redaction(self._policy.kinds(tenant))
-        redaction.value(value)
+        redaction.value(value, exact=True)
         if redaction.counts:
             found = ", ".join(sorted(redaction.counts))
             raise InvalidArgumentError(

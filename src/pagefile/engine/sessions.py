@@ -300,7 +300,8 @@ class CachedSessions(Sessions):
 
     async def _cached(self, scope: Scope) -> CachedSession | None:
         cached = await self._timed(self._cache.get(scope)) if self._ready else None
-        self._meter.count("pagefile_session_cache_total", result="miss" if cached is None else "hit")
+        result = "hit" if cached is not None else "miss" if self._cache.answers else "down"
+        self._meter.count("pagefile_session_cache_total", result=result)
         return cached
 
     async def prepare(self) -> None:

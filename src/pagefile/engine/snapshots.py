@@ -313,7 +313,10 @@ class _PastPageIndex(ports.PageIndex):
     ) -> Mapping[str, ports.Vector]:
         return await self.now.embeddings(scope, model)
 
-    embed = write = _refused
+    async def write(self, scope: records.Scope, uuid: str, terms: Sequence[str]) -> None:
+        """A window segments a page that nobody has segmented yet; a replay keeps that to itself."""
+
+    embed = _refused
 
 
 # -- recall ------------------------------------------------------------------------------------------------------------

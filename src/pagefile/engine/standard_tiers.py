@@ -7,7 +7,7 @@ from typing import Any
 
 from pagefile.errors import SettingsError
 from pagefile.models.chat import OpenAIChat
-from pagefile.models.embedders import OpenAIEmbedder, UniversalSentenceEncoder
+from pagefile.models.embedders import MemoryEncoder, OpenAIEmbedder, UniversalSentenceEncoder
 from pagefile.models.extractors import ChatExtractor, RuleExtractor
 from pagefile.models.summarizers import CallableSummarizer, ChatSummarizer, ChatSynopsis, ExtractiveSummarizer
 from pagefile.ports import ChatModel, Clock, Embedder, FactExtractor, Meter, Store, Summarizer, VectorIndex
@@ -21,6 +21,7 @@ from pagefile.tiers.fact_book import FactBook
 from pagefile.tiers.facts import FactExtraction, FactRules, Facts
 from pagefile.tiers.history import History
 from pagefile.tiers.languages import Languages
+from pagefile.tiers.loading import Loading
 from pagefile.tiers.turn_index import Terms, TurnVectors
 from pagefile.tiers.workspace import DEFAULT_RULES, AgentMemory, WorkspaceRules, Workspaces, parsed_rules
 from pagefile.tiers.workspace.parts import Parts
@@ -46,6 +47,8 @@ class Kit:
     #: The vectors of turns, if there are an embedder and an index; shared with rebuilt windows.
     vectors: TurnVectors | None = None
     health: Health | None = None
+    #: What the first windows wait for.
+    loading: Loading = field(default_factory=Loading)
     #: How far each conversation is visible, when a past window is rebuilt.
     horizon: Horizon | None = None
     #: The language of each conversation.
@@ -69,6 +72,8 @@ def named_embedder(settings: EmbedderSettings, name: str | None) -> Embedder | N
     name = settings.name if name is None else name
     if name == "none":
         return None
+    if name == "pagefile-memory":
+        return MemoryEncoder()
     if name == "use-multilingual":
         return UniversalSentenceEncoder()
     return OpenAIEmbedder(name, **_endpoint(settings), dimension=settings.dimension or None)
@@ -124,6 +129,7 @@ def standard_tiers(kit: Kit) -> tuple[Tier, ...]:
         describe=kit.describe,
         embedder=kit.embedder if kit.settings.archive.embeddings else None,
         timeout_s=kit.settings.embedder.query_timeout_s,
+        loading=kit.loading,
     )
     workspaces = Workspaces(Parts(archive, *shared, rules[1], kit.store.reader.epoch))
     return archive, _history(kit), _facts(kit), _episodes(kit), workspaces
@@ -165,14 +171,21 @@ def _facts(kit: Kit) -> Facts:
         log = kit.store.reader, kit.store.watermarks
         extraction = FactExtraction(book, *log, kit.meter, kit.extractor, instead=RuleExtractor())
     embedder = kit.embedder if given.embeddings else None
-    timeout_s = kit.settings.embedder.query_timeout_s
-    return Facts(book, kit.counter, rules, embedder=embedder, extraction=extraction, timeout_s=timeout_s)
+    return Facts(
+        book,
+        kit.counter,
+        rules,
+        embedder=embedder,
+        extraction=extraction,
+        timeout_s=kit.settings.embedder.query_timeout_s,
+        loading=kit.loading,
+    )
 
 
 def _episodes(kit: Kit) -> Episodes:
     store, settings = kit.store, kit.settings
     log, health = (store.source, store.reader, store.watermarks), kit.health or Health(kit.meter)
-    derivation = Derivation(*log, Terms(store.terms), kit.vectors, health, kit.meter)
+    derivation = Derivation(*log, Terms(store.terms), kit.vectors, health, kit.meter, kit.loading)
     return Episodes(
         store.source,
         store.terms,

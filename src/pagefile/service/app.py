@@ -21,6 +21,7 @@ from pagefile.inspector.experiments import batches
 from pagefile.inspector.playground import Chosen
 from pagefile.inspector.start import filling
 from pagefile.integrations.prometheus import PrometheusMeter
+from pagefile.lru import Lru
 from pagefile.service import (
     agent_hooks,
     audit,
@@ -47,7 +48,9 @@ from pagefile.service.request_guard import ErrorMiddleware, RequestGuard
 from pagefile.service.streams import open_streams
 from pagefile.service.vendor_paths import versioned
 from pagefile.settings import ServiceSettings, Settings
-from pagefile.tiers.episodes import Episodes
+
+#: Keys of those who read the metrics that are remembered.
+_WATCHING = 100
 
 _ABOUT = (
     "Virtual memory for LLM agents: everything the agent ever saw stays on disk, and every model call gets the window "
@@ -127,10 +130,7 @@ def create_app(
             app.state.filling = await opened.enter_async_context(filling())
             app.state.batches = await opened.enter_async_context(batches())
             app.state.streams = await opened.enter_async_context(open_streams(memory))
-            starting = await opened.enter_async_context(anyio.create_task_group())
-            opened.callback(starting.cancel_scope.cancel)
-            # It takes seconds: the first question would wait for it, or be answered without.
-            starting.start_soon(memory.engine.tier(Episodes).derivation.load)
+            memory.engine.loading.begin()
             yield
 
     app = _Service(
@@ -168,6 +168,8 @@ def create_app(
     app.state.hooks = ChatHooks.of(settings.chat)
     app.state.settings = settings
     app.state.audit = log
+    #: Keys that opened the metrics.
+    app.state.watching = Lru(_WATCHING)
     app.state.meter = PrometheusMeter(shared=metrics)
     if forgotten := list(unguarded(app)):
         raise RuntimeError(f"These routes check no key: {', '.join(forgotten)}. See service/auth.py.")

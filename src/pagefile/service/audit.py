@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from pagefile import records
 from pagefile.engine.audit_log import AuditEntry, AuditLog, now_text
 from pagefile.errors import SettingsError
-from pagefile.service.auth import GuardedRouter, KeyedRoute, caller_of, is_public, subject_of
+from pagefile.service.auth import GuardedRouter, KeyedRoute, action_of, caller_of, is_public, subject_of
 from pagefile.tiers.fair_pool import pool
 from pagefile.wire import requests as ask
 from pagefile.wire import responses as out
@@ -40,7 +40,7 @@ def _entry(scope: Scope, status: int) -> AuditEntry:
     principal, whom = caller_of(scope), subject_of(scope)
     route = getattr(scope.get("route"), "path", None) or "another path"
     named = whom or records.Scope(principal.tenant or records.DEFAULT_TENANT, principal.user)
-    verb = f"{scope['method']} {route}"
+    verb = f"{scope['method']} {route} {action_of(scope)}".rstrip()
     return AuditEntry(
         now_text(), principal.key_id, verb, named.tenant, named.user, named.conversation, status
     )

@@ -17,6 +17,7 @@ from math import ceil
 from time import monotonic
 from typing import Any, TypeVar, cast, get_type_hints
 
+import anyio
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.routing import APIRoute, iter_route_contexts
 from pydantic import BaseModel
@@ -26,7 +27,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pagefile import records
 from pagefile.engine import Memory
-from pagefile.errors import AccessError, ClosedError, PagefileError, TooManyRequestsError, UnauthorizedError
+from pagefile.errors import (
+    AccessError,
+    ClosedError,
+    PagefileError,
+    StoreError,
+    StoreUnavailableError,
+    TooManyRequestsError,
+    UnauthorizedError,
+)
 from pagefile.inspector import urls
 from pagefile.service.exposure import requires_keys
 from pagefile.service.problems import refused
@@ -45,6 +54,10 @@ LAST_USED_EVERY = timedelta(hours=1)
 OWN_HEADER = "x-pagefile-key"
 #: The inspector's sign-in pages and their assets.
 SIGNING_IN = frozenset({urls.LOGIN, urls.LOGOUT, urls.STYLE, urls.SCRIPT, urls.ICON, urls.FAVICON})
+#: Its numbers are wanted most when the database is down.
+METRICS = "/metrics"
+#: How long a key is looked for before metrics are given without asking the database, in seconds.
+_STORE_S = 2.0
 #: Paths that need no key: API documentation and health checks. None of them exposes any memory.
 PUBLIC = frozenset({"/", "/docs", "/openapi.json", "/healthz", "/readyz"}) | SIGNING_IN
 #: Public pages that show more to a caller with a key.
@@ -60,7 +73,7 @@ FOR_EVERYBODY: Mapping[str, str] = {
     ),
     "/v1/tools": "the tools to offer are the same for everyone",
     "/v1/settle": "it only waits, and says whether it waited long enough",
-    "/metrics": "totals of the whole service, without names; where keys are required, it needs one",
+    METRICS: "totals of the whole service, without names; where keys are required, it needs one",
 }
 #: Routes where the user is never filled in: an erasure must name its target explicitly.
 SAID_ALOUD = frozenset({"/v1/forget"})
@@ -69,6 +82,7 @@ NOT_YOURS = "This key may not use this conversation: use an id of your own."
 
 _STATE = "pagefile.principal"
 _SUBJECT = "pagefile.subject"
+_ACTION = "pagefile.action"
 _GUARDED = "__pagefile_guarded__"
 
 R = TypeVar("R")
@@ -136,7 +150,7 @@ class AuthMiddleware:
                 "This service requires a key: send `Authorization: Bearer pf_…`, `X-API-Key: pf_…` or `X-Pagefile-Key: pf_…`; "
                 "`pagefile keys add` makes one."
             )
-        principal = Principal() if shown is None else await _holder(scope["app"], shown)
+        principal = Principal() if shown is None else await _holder(scope["app"], shown, scope["path"])
         wait = 0 if public else self._limit.wait_s(principal.key_id or "")
         if wait:
             raise TooManyRequestsError(f"Too many requests: try again in {wait} s.", retry_after_s=wait)
@@ -162,6 +176,15 @@ def about(scope: Scope, whom: records.Scope) -> None:
     scope[_SUBJECT] = whom
 
 
+def doing(scope: Scope, what: str) -> None:
+    """Say what a request does, where its route does not: the audit log names it."""
+    scope[_ACTION] = what
+
+
+def action_of(scope: Scope) -> str:
+    return cast("str", scope.get(_ACTION, ""))
+
+
 def subject_of(scope: Scope) -> records.Scope | None:
     return cast("records.Scope | None", scope.get(_SUBJECT))
 
@@ -185,21 +208,45 @@ def _presented_key(headers: Headers, path: str) -> str | None:
     return named.pop() if named else None
 
 
-async def _holder(app: FastAPI, shown: str) -> Principal:
+async def _holder(app: FastAPI, shown: str, path: str) -> Principal:
     keys, asked, now = open_memory(app).engine.store.keys, presented(shown), datetime.now(UTC)
-    key = None if asked is None else await keys.get(asked.id)
+    if asked is not None and path == METRICS:
+        key = await _watchers_key(app, asked.id)
+    else:
+        key = None if asked is None else await keys.get(asked.id)
     if asked is None or not asked.is_for(key) or key is None or not key.usable_at(now):
         # One message for every case, so that a wrong key reveals nothing about valid ones.
         raise UnauthorizedError(
             "This key is unknown, revoked or expired: `pagefile keys list` shows which are valid."
         )
-    if key.last_used is None or now - key.last_used >= LAST_USED_EVERY:
+    stale = key.last_used is None or now - key.last_used >= LAST_USED_EVERY
+    # Metrics are read while the database is down, too.
+    if stale and path != METRICS:
         try:
             await keys.used(key.id, now)
         except PagefileError as error:
             # A read-only database must still serve requests.
             logger.warning("could not note that key %s was used: %s", key.id, error)
     return Principal(key.id, key.scope.tenant, key.scope.user)
+
+
+async def _watchers_key(app: FastAPI, key_id: str) -> records.ApiKey | None:
+    """The key of whoever reads the metrics; while the database does not answer, as it last was."""
+    known = cast("dict[str, records.ApiKey]", app.state.watching)
+    try:
+        with anyio.fail_after(_STORE_S):
+            key = await open_memory(app).engine.store.keys.get(key_id)
+    except (StoreError, TimeoutError) as error:
+        if key_id not in known:
+            raise StoreUnavailableError(
+                "The database does not answer, and this key was not seen before."
+            ) from error
+        return known[key_id]
+    if key is None:
+        known.pop(key_id, None)
+    else:
+        known[key_id] = key
+    return key
 
 
 def open_memory(app: FastAPI) -> Memory:

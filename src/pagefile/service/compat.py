@@ -6,7 +6,6 @@ from typing import Any, cast
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 from starlette.types import Receive, Send
 from starlette.types import Scope as AsgiScope
 
@@ -17,6 +16,7 @@ from pagefile.compat.memory_stores import MemoryStores
 from pagefile.errors import InvalidArgumentError, PagefileError
 from pagefile.records import DEFAULT_TENANT, Scope
 from pagefile.service.auth import about, open_memory, principal_of
+from pagefile.service.named_route import NamedRoute
 from pagefile.service.problems import problem_of
 from pagefile.text.json_size import MAX_VALUES, THREAD_FROM_BYTES, has_many_values
 from pagefile.tiers.base import off_loop
@@ -87,7 +87,7 @@ routes = [
     route
     for api in _APIS
     for route in (
-        Route(api.prefix, _Face(api), name=api.__name__, include_in_schema=False),
-        Route(f"{api.prefix}/{{rest:path}}", _Face(api), name=api.__name__, include_in_schema=False),
+        NamedRoute(api.prefix, _Face(api), name=api.__name__, include_in_schema=False),
+        NamedRoute(f"{api.prefix}/{{rest:path}}", _Face(api), name=api.__name__, include_in_schema=False),
     )
 ]

@@ -29,7 +29,7 @@ from pagefile.errors import AccessError, PagefileError
 from pagefile.gateway import ADAPTERS, identity
 from pagefile.gateway.carrying import Head, carry
 from pagefile.gateway.prices import read_prices
-from pagefile.gateway.session import Call, Gateway
+from pagefile.gateway.session import DEADLINE, Call, Gateway
 from pagefile.gateway.sse import dumped, request_object
 from pagefile.inspector.traffic import Traffic
 from pagefile.lru import Lru
@@ -76,7 +76,11 @@ class Upstreams:
         whose = call.who.scope
         if whose not in self._edges:
             self._edges[whose] = FailOpen(
-                self.gateway.memory, "gateway", timeout_s=self.settings.deadline_s, of_many=True
+                self.gateway.memory,
+                "gateway",
+                timeout_s=self.settings.deadline_s,
+                limit=DEADLINE,
+                of_many=True,
             )
         return self._edges[whose]
 

@@ -1,5 +1,7 @@
 """The route of the MCP server: /mcp, with the keys, limits and origins of every other route."""
 
+import json
+import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -11,21 +13,24 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup, TaskStatus
 from starlette.requests import Request
-from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from pagefile import records
 from pagefile.errors import InvalidArgumentError, MissingExtraError, PagefileError
 from pagefile.gateway import identity
-from pagefile.service.auth import about, narrowed, open_memory, principal_of
+from pagefile.service.auth import about, doing, narrowed, open_memory, principal_of
+from pagefile.service.named_route import NamedRoute
 from pagefile.service.problems import refused
 from pagefile.service.request_guard import MCP
 from pagefile.settings import Settings
+from pagefile.shapes.skeleton import as_object
 from pagefile.text.json_size import MAX_VALUES, THREAD_FROM_BYTES, has_many_values
 from pagefile.tiers.base import off_loop
 
 #: A model writes its arguments: none comes near. The transport reads, checks and quotes them on the event loop, 30 MB in nine seconds.
 MAX_MESSAGE_BYTES = 1_000_000
+#: The names of methods and of our tools.
+_WORD = re.compile(r"[A-Za-z_/]{1,40}")
 
 
 class McpSessions:
@@ -91,6 +96,20 @@ class _Endpoint:
             await refused(error)(scope, receive, send)
 
 
+def _asked(body: bytes) -> str:
+    """What a message asks for: the method and, of a call, the tool."""
+    try:
+        message = as_object(json.loads(body)) or {}
+    except (ValueError, RecursionError):
+        return ""
+    params = as_object(message.get("params")) or {}
+    return " ".join(
+        one
+        for one in (message.get("method"), params.get("name"))
+        if isinstance(one, str) and _WORD.fullmatch(one)
+    )
+
+
 async def _bounded(request: Request) -> Receive:
     """The request's body once more, unless the transport, which reads it on the event loop, would take long for it."""
     body = await request.body()
@@ -102,6 +121,8 @@ async def _bounded(request: Request) -> Receive:
         raise InvalidArgumentError(
             f"The message has more than {MAX_VALUES:,} JSON values: split it, or send one string."
         )
+    if request.app.state.audit is not None:
+        doing(request.scope, await off_loop(partial(_asked, body), len(body), THREAD_FROM_BYTES))
     rest, given = request.receive, False
 
     async def receive() -> Message:
@@ -114,11 +135,4 @@ async def _bounded(request: Request) -> Receive:
     return receive
 
 
-class _NamedRoute(Route):
-    def matches(self, scope: Scope) -> Any:
-        match, child = super().matches(scope)
-        # Logs and spans name the route.
-        return match, {**child, "route": self}
-
-
-routes = [_NamedRoute(MCP, _Endpoint(), name="mcp", include_in_schema=False)]
+routes = [NamedRoute(MCP, _Endpoint(), name="mcp", include_in_schema=False)]

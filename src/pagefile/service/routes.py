@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
 from pagefile import verbs
-from pagefile.engine import Conversation
+from pagefile.engine import Conversation, Memory
 from pagefile.engine.log_queries import Kind
 from pagefile.engine.ownership import check_opens
 from pagefile.engine.page_tools import call_tool
@@ -333,6 +333,13 @@ async def ready(request: Request) -> out.ReadyOut:
     return out.ReadyOut()
 
 
+async def _answers(memory: Memory) -> bool:
+    with anyio.move_on_after(_TIMEOUT_S), suppress(StoreError, ClosedError):
+        await memory.engine.store.describe()
+        return True
+    return False
+
+
 # Not in the reference: the format is Prometheus' own, and agents have no use for it.
 @health.get("/metrics", include_in_schema=False)
 async def metrics(request: Request) -> Response:
@@ -341,4 +348,7 @@ async def metrics(request: Request) -> Response:
     if (memory := request.app.state.memory) is not None:
         lag = memory.engine.lag
         gauges |= {"pagefile_index_lag_turns": lag.turns(), "pagefile_index_lag_seconds": lag.seconds()}
+        gauges["pagefile_database_up"] = float(await _answers(memory))
+        if (cache := memory.engine.cache) is not None:
+            gauges["pagefile_session_cache_up"] = float(cache.answers)
     return Response(meter.text(**gauges), media_type=CONTENT_TYPE)

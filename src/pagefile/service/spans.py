@@ -13,13 +13,13 @@ from types import ModuleType
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from pagefile.engine import Memory
 from pagefile.errors import InvalidArgumentError, PagefileError
 from pagefile.integrations.spans import ModelCall, Span, SpanRecorder, model_calls, spans_of
 from pagefile.records import DEFAULT_TENANT, Scope
 from pagefile.service.auth import about, open_memory, principal_of
+from pagefile.service.named_route import NamedRoute
 from pagefile.service.problems import answered, problem_of
 from pagefile.service.request_guard import PROTOBUF, SPANS
 from pagefile.shapes.skeleton import as_object
@@ -107,4 +107,6 @@ def _answer(rejected: int, *, binary: bool) -> Response:
     )
 
 
-routes: Sequence[Route] = (Route(SPANS, _endpoint, methods=["POST"], name="traces", include_in_schema=False),)
+routes: Sequence[NamedRoute] = (
+    NamedRoute(SPANS, _endpoint, methods=["POST"], name="traces", include_in_schema=False),
+)

@@ -20,6 +20,16 @@ class Breaker:
         self._pass = 0
 
     @property
+    def rest_s(self) -> float:
+        """Seconds until the next call may be made."""
+        return self._backoff.left_s
+
+    @property
+    def failing(self) -> bool:
+        """Whether no call has succeeded since the last failure."""
+        return self._backoff.failing
+
+    @property
     def resting(self) -> bool:
         """Whether a call would be rejected now."""
         return self._backoff.left_s > 0
@@ -35,15 +45,19 @@ class Breaker:
 
     def succeeded(self, ticket: int) -> bool:
         """Report that a call succeeded; returns whether this ended an outage."""
-        if ticket != self._pass or not self._backoff.failing:
+        if not self.is_current(ticket) or not self._backoff.failing:
             return False
         self._backoff.succeeded()
         self._pass += 1
         return True
 
+    def is_current(self, ticket: int) -> bool:
+        """Whether the outcome of this pass counts: its failure begins a pause."""
+        return ticket == self._pass
+
     def failed(self, ticket: int) -> bool:
         """Report that a call failed; returns whether this began an outage. Each failed trial doubles the pause, up to a limit."""
-        if ticket != self._pass:
+        if not self.is_current(ticket):
             return False
         began = not self._backoff.failing
         self._backoff.lengthen()

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from pagefile.engine import Memory
-from pagefile.models.embedders import UniversalSentenceEncoder
+from pagefile.models.embedders import MemoryEncoder
 from pagefile.records import Page, Scope
 from pagefile.settings import ArchiveSettings, EmbedderSettings, Settings
 from pagefile.tiers.page_search import PageSearch
@@ -97,10 +97,10 @@ async def test_an_embedder_that_is_still_loading_is_no_failure(
 ):
     """The search goes by words, and the log says so in one line, without a traceback."""
 
-    async def never(self: UniversalSentenceEncoder, texts: list[str]) -> object:
+    async def never(self: MemoryEncoder, texts: list[str]) -> object:
         await anyio.sleep(60)
 
-    monkeypatch.setattr(UniversalSentenceEncoder, "_rows", never)
+    monkeypatch.setattr(MemoryEncoder, "_rows", never)
     settings = Settings(archive=ALL_PAGES, embedder=EmbedderSettings(query_timeout_s=0.05))
     async with Memory.open("memory://", settings=settings) as memory:
         chat = memory.conversation("c", user_id="ada")

@@ -76,3 +76,35 @@ async def test_every_request_is_in_the_language_of_the_user(memory, talk):
     assert 7 == len(model.described)
     for schema in model.described:
         assert [] == talk.foreign(words(schema)), json.dumps(schema, ensure_ascii=False)
+
+
+@pytest.mark.parametrize("talk", [ZH, EN], ids=["zh", "en"])
+async def test_a_greeting_is_answered_in_the_language_of_the_agents_own_prompt(memory, talk):
+    """And the bill has that prompt, so that what explain shows is what the model saw."""
+    model = Listener(script=[AIMessage("Hi!")])
+    agent = create_agent(model, [], middleware=[PagefileMiddleware(memory)], system_prompt=talk.instructions)
+    config = {"configurable": {"thread_id": "c", "user_id": "ada"}}
+    await agent.ainvoke({"messages": [HumanMessage("hi")]}, config)
+    ((system, *_),) = model.calls
+    assert [] == talk.foreign(str(system.text))
+    assert 1 == system.text.count(talk.instructions)
+    chat = memory.conversation("c", user_id="ada")
+    told = await chat.explain((await chat.calls())[0].id)
+    assert talk.instructions in told.messages[0]["content"]
+    assert "instructions" in [block.block for block in told.blocks]
+
+
+async def test_a_long_prompt_of_the_agents_own_leaves_room_for_the_conversation(memory):
+    """It is counted once: the newest turns are beside it, within the window."""
+    for number in range(20):
+        await memory.conversation("c", user_id="ada").record(
+            f"Question {number} " + "about pumps " * 20, "Noted."
+        )
+    model = Listener(script=[AIMessage("Hi!")])
+    middleware = [PagefileMiddleware(memory, window_tokens=3000)]
+    agent = create_agent(model, [], middleware=middleware, system_prompt="You are terse. " * 400)
+    config = {"configurable": {"thread_id": "c", "user_id": "ada"}}
+    await agent.ainvoke({"messages": [HumanMessage("And now?")]}, config)
+    said = "".join(str(message.text) for message in model.calls[0])
+    assert 2500 < memory.engine.counter.count(said) <= 3000
+    assert "Question 19" in said

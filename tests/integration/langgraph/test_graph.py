@@ -14,7 +14,8 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 
-from pagefile import ConflictError, ModelUnavailableError
+from pagefile import ConflictError, Memory, ModelUnavailableError, Settings
+from pagefile.errors import StoreUnavailableError
 from pagefile.integrations.langgraph import (
     ChatRequest,
     ConversationChat,
@@ -111,6 +112,45 @@ async def test_the_feature_flag_changes_no_answer(memory):
         told[graph] = (answers, kinds, prompts)
     assert told[True] == told[False]
     assert ("human", "我叫李雷") in told[True][2][2]
+
+
+def _raises(**_):
+    raise ConnectionError("the knowledge base is away")
+
+
+@pytest.mark.parametrize("broken", ["nothing", "router", "retriever", "model", "memory"])
+async def test_the_feature_flag_changes_nothing_where_something_fails(tmp_path, monkeypatch, broken):
+    """S2-60: with the graph and without, the same events, errors, prompts and turns, whatever is down."""
+    told = {}
+    for graph in (True, False):
+        settings = Settings(url=f"sqlite:///{tmp_path}/{graph}.db", indexing="manual")
+        async with Memory.open(settings=settings, embedder="none") as memory:
+            model = Model()
+            parts = {
+                "router": _raises if broken == "router" else films,
+                "retriever": _raises if broken == "retriever" else lambda **_: FILMS,
+            }
+            said = Halting(ModelUnavailableError()) if broken == "model" else model
+            chat = ConversationChat(memory, model=said, graph=graph, **parts)
+            asked = request(debug=True)
+            conversation = await chat.nodes.store.get_or_create_conversation_id(USER, SESSION)
+            if broken == "memory":
+                monkeypatch.setattr(memory.engine.store.reader, "view", _no_store)
+            events, error = [], None
+            try:
+                events = await events_of(chat, asked)
+            except Exception as failed:
+                error = type(failed).__name__
+            monkeypatch.undo()
+            prompts = [[(one.type, one.text) for one in prompt] for prompt in model.prompts]
+            kinds = [(one["type"], one.get("node"), one.get("answer")) for one in events]
+            told[graph] = (kinds, error, prompts, await the_log(memory, conversation))
+    assert told[True] == told[False]
+    assert {"model": "ModelUnavailableError", "router": "ConnectionError"}.get(broken) == told[True][1]
+
+
+async def _no_store(*_, **__):
+    raise StoreUnavailableError
 
 
 async def test_after_one_turn_there_are_two_messages(memory, model):

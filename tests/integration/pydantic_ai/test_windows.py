@@ -53,9 +53,11 @@ async def test_old_exchanges_leave(memory):
     assert all(1 == sent.text.count("SYS") for sent in script.sent)
     assert isinstance(last.messages[0].parts[0], SystemPromptPart)
     # They leave several at a time, so that the beginning of the prompt stays the same for a while.
-    beginnings = [sent.said[0] for sent in script.sent[30:]]
+    every = [sent.said[0] for sent in script.sent]
+    beginnings = every[30:]
     assert len(set(beginnings)) <= len(beginnings) / 3
-    assert all(beginnings.count(one) >= 2 for one in beginnings[:-1])
+    # The first and the last of these may have begun before, or go on.
+    assert all(every.count(one) >= 2 for one in beginnings[:-1])
 
 
 async def test_a_long_run(memory):

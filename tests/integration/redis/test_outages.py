@@ -49,6 +49,7 @@ async def test_a_dead_server_is_asked_once(own, opened, clock, caplog):
         clock.advance(0.5)
         await use(cache)
         assert trials + 1 == cache.errors
+        assert not cache.answers
     assert ["WARNING"] == told(caplog)
 
 

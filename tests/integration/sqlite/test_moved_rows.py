@@ -1,6 +1,7 @@
 """SQLite moves rows between its pages and leaves what they were where they were: nothing of them outlasts an erasure."""
 
 from random import Random
+from time import monotonic, sleep
 
 import pytest
 
@@ -52,3 +53,23 @@ async def test_a_file_that_is_too_large_to_rewrite_is_told(tmp_path, monkeypatch
         receipt = await memory.engine.erase(Scope("default", gone[0]), scrub=True)
         assert () == receipt.pending
     assert [] == [user for user in gone if files_with(tmp_path, user)]
+
+
+async def test_writers_do_not_wait_for_somebody_who_erases_again_and_again(tmp_path, monkeypatch):
+    """The file is rewritten in two hundredths of the time, after half a second at once; what was put off is done when it is closed."""
+    took: list[float] = []
+
+    def slow(place, rewrite=sqlite_store.rewrite):
+        took.append(0.2)
+        sleep(took[-1])
+        rewrite(place)
+
+    monkeypatch.setattr(sqlite_store, "rewrite", slow)
+    chance = Random(SEED)
+    async with Memory.open(f"sqlite:///{tmp_path}/a.db", settings=PLAIN) as memory:
+        await interleaved(memory, chance)
+        began = monotonic()
+        receipts = [await memory.engine.erase(Scope("default", user)) for user in USERS[:20]]
+        assert (sqlite_store.MOVED_YET,) == receipts[-1].pending
+        assert sum(took) <= 0.5 + 2 * 0.2 + 0.02 * (monotonic() - began)
+    assert [] == [user for user in USERS[:20] if files_with(tmp_path, user)]

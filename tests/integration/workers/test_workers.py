@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 from pagefile import Memory, Settings
-from pagefile.ports import EmbeddingModel
 from pagefile.records import Scope
 from pagefile.settings import EmbedderSettings
 from tests.integration.postgres.serving import fresh_url, walled_url
@@ -203,7 +202,7 @@ def test_vectors_are_made_once(tmp_path):
         (collection,) = await home.collections()
         vector = np.full(collection.model.dimension, 0.1, np.float32)
         near = await home.search(
-            EmbeddingModel(collection.model.name, collection.model.dimension),
+            collection.model,
             Scope("default", "u"),
             vector,
             100,

@@ -162,6 +162,10 @@ class RedisSessions(SessionCache):
         return await self._ask("erase", both, otherwise=False)
 
     @property
+    def answers(self) -> bool:
+        return not (self._breaker.failing or self._refused)
+
+    @property
     def name(self) -> str:
         return f"{CACHE_NAME} at {self._address}"
 

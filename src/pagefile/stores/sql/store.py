@@ -1,7 +1,9 @@
 """The store of a SQL database: every port that needs nothing of its own."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
 
 from pagefile.ports import Clock, Part, Store
 from pagefile.records import ErasureReceipt, Scope, utc
@@ -17,6 +19,9 @@ from pagefile.stores.sql.tables import SqlCalls, SqlErasures, SqlKeys, SqlTerms,
 
 #: How many rows were erased, the position of the turn in the log, and which conversations were erased.
 Erased = tuple[dict[str, int], Places, tuple[str, ...]]
+
+#: The erasures so far, where a task makes many of them.
+_many: ContextVar[list[Scope] | None] = ContextVar("_many", default=None)
 
 
 class SqlStore(Store, ABC):
@@ -44,11 +49,26 @@ class SqlStore(Store, ABC):
         """Where files may still hold erased data; called after every erasure."""
 
     async def _erased(self, scope: Scope, part: Part | None) -> Erased:
-        return await self._player.write(lambda: self._erasing(scope, part), again=False, erases=True)
+        alone = _many.get() is None
+        return await self._player.write(lambda: self._erasing(scope, part), again=False, erases=alone)
+
+    @asynccontextmanager
+    async def many_erasures(self) -> AsyncGenerator[None]:
+        erased: list[Scope] = []
+        token = _many.set(erased)
+        try:
+            yield
+        finally:
+            _many.reset(token)
+            if erased:
+                await self._player.write(_nothing, erases=True)
+                await self._left()
 
     async def erase(self, scope: Scope, part: Part | None = None) -> ErasureReceipt:
         counts, places, gone = await self._erased(scope, part)
-        left = tuple(await self._left())
+        if (erased := _many.get()) is not None:
+            erased.append(scope)
+        left = tuple(await self._left()) if erased is None else ()
         one = (None, None) if part is None else (part.turn_id, part.page)
         return ErasureReceipt(scope, utc(self._clock.now()), counts, left, *one, places, gone)
 
@@ -57,3 +77,9 @@ class SqlStore(Store, ABC):
             return *(yield from erase_part(scope, part, utc(self._clock.now()))), ()
         counts, gone = yield from erase(scope)
         return counts, (), gone
+
+
+def _nothing() -> Play[None]:
+    """A write after which the write-ahead log is emptied."""
+    return
+    yield

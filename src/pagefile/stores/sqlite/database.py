@@ -88,11 +88,10 @@ def open_connections(place: Place, *, readers: int) -> list[Connection]:
 
 
 def rewrite(place: Place) -> None:
-    """Rewrite the file without its free pages; readers continue, writers wait."""
+    """Rewrite the file without its free pages; readers continue, writers wait. The old pages stay in the write-ahead log until that is emptied."""
     with translating(str(place.path)), closing(_connected(place)) as connection:
         tune(connection, place.synchronous)
         connection.execute("VACUUM")
-        connection.pragma("wal_checkpoint", "truncate")
 
 
 def _prepared(place: Place) -> Connection:

@@ -15,8 +15,8 @@ from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from queue import SimpleQueue
-from time import perf_counter
+from queue import Empty, SimpleQueue
+from time import monotonic, perf_counter
 from typing import Any, TypeVar, cast
 
 import apsw
@@ -29,7 +29,9 @@ T = TypeVar("T")
 
 #: Keeps one commit, and the wait for it, short.
 _MOST_IN_A_GROUP = 256
-_TRUNCATE_TIMEOUT_S = 1.0
+#: How long emptying the write-ahead log waits for readers, while no one can write; it is tried again after so many times as long.
+_TRUNCATE_TIMEOUT_S = 0.05
+_TRUNCATE_RESTS = 50
 _OFTEN = 50
 #: A read that took less than this is done in place the next time. A window's turns take a quarter of a millisecond; the rest is
 #: for times when another thread holds the interpreter, which can take five.
@@ -119,8 +121,11 @@ class Writer(_Lane):
         self._now_and_then = now_and_then
         self._groups = 0
         self._connection = connection
-        #: Erased text may still be in the write-ahead log.
+        #: Erased text may still be in the write-ahead log; when emptying it is tried next.
         self._purge_owed = False
+        self._purge_at = 0.0
+        #: What was put off, and until when.
+        self._later: tuple[float, Callable[[], None]] | None = None
         self._start([connection])
 
     async def run(self, function: Callable[[Connection], T], *, purge: bool = False) -> T:
@@ -135,17 +140,47 @@ class Writer(_Lane):
         going = True
         while going:
             # All jobs waiting now, at least one; None means the end. Only this thread takes from the queue.
-            group = [self._queue.get()]
+            group = [self._next()]
             while len(group) < _MOST_IN_A_GROUP and not self._queue.empty():
                 group.append(self._queue.get())
             jobs = [job for job in group if job is not None]
             going = len(jobs) == len(group)
             self._settle(jobs)
             _deliver(jobs)
+            self._catch_up(ending=not going)
             self._groups += 1
             if self._now_and_then is not None and self._groups % _OFTEN == 0:
                 self._now_and_then()
         connection.close()
+
+    def later(self, at: float, work: Callable[[], None]) -> None:
+        """Have the writer's thread do something at that time (monotonic), or when it is closed; what is put off already is not done twice."""
+        if self._later is None:
+            self._later = at, work
+            # It may be waiting for the next job without an end.
+            self._queue.put(_Job(lambda _: None))
+
+    def _next(self) -> _Job | None:
+        """The next job; what is due meanwhile is done without one."""
+        while (due := self._due()) is not None:
+            try:
+                return self._queue.get(timeout=max(0.0, due - monotonic()))
+            except Empty:
+                self._catch_up()
+        return self._queue.get()
+
+    def _due(self) -> float | None:
+        times = [self._purge_at] if self._purge_owed else []
+        return min(times + ([] if self._later is None else [self._later[0]]), default=None)
+
+    def _catch_up(self, *, ending: bool = False) -> None:
+        if self._later is not None and (ending or monotonic() >= self._later[0]):
+            _, work = self._later
+            self._later = None
+            work()
+            self._purge_owed = True
+        if self._purge_owed:
+            self._purge()
 
     def _settle(self, jobs: Sequence[_Job]) -> None:
         waiting: Sequence[_Job] = [job for job in jobs if not job.alone]
@@ -161,8 +196,8 @@ class Writer(_Lane):
                 waiting = self._transact(waiting)
             with self._lock:
                 self._running = {}
-        if self._purge_owed or any(job.purge for job in jobs):
-            self._purge_owed = not self._truncated()
+        if any(job.purge for job in jobs):
+            self._purge()
 
     def _transact(self, group: Sequence[_Job]) -> Sequence[_Job]:
         """Run a group in one transaction; returns those that must be run again."""
@@ -219,6 +254,14 @@ class Writer(_Lane):
     def _roll_back(self) -> None:
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
+
+    def _purge(self) -> None:
+        """Empty the write-ahead log, unless that was tried a moment ago: while it waits for readers, nobody can write."""
+        self._purge_owed, began = True, monotonic()
+        if began >= self._purge_at:
+            self._purge_owed = not self._truncated()
+            ended = monotonic()
+            self._purge_at = ended + _TRUNCATE_RESTS * (ended - began) if self._purge_owed else 0.0
 
     def _truncated(self) -> bool:
         connection = self._connection

@@ -1,12 +1,15 @@
 """A Pagefile database in one SQLite file."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
+from functools import partial
+from time import monotonic
 from typing import Any
 
 import apsw
 
-from pagefile.errors import StoreFullError, StoreUnavailableError
+from pagefile.errors import StoreError, StoreFullError, StoreUnavailableError
 from pagefile.ports import Clock, Part, VectorIndex
 from pagefile.records import JsonObject, Scope
 from pagefile.stores.sql.auditor import SqlAuditor
@@ -18,7 +21,10 @@ from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.lanes import Readers, Writer
 from pagefile.stores.sqlite.piecewise_erasure import Eraser
 from pagefile.stores.sqlite.player import ConnectionPlayer, SqlitePlayer, uncompiled
+from pagefile.stores.sqlite.rewriting import RewriteBudget
 from pagefile.stores.sqlite.vectors import CACHE_BYTES, SqliteVectors
+
+logger = logging.getLogger("pagefile")
 
 #: Up to this size the file is rewritten after every erasure: other writers wait for about half a second.
 REWRITTEN_BYTES = 64 * 2**20
@@ -27,6 +33,8 @@ MOVED = (
     "copies of rows that SQLite moved from one page of its file to another, which it does not overwrite: "
     "`pagefile forget … --scrub` rewrites the file"
 )
+#: What remains for a while after many erasures.
+MOVED_YET = "copies of rows that SQLite moved: after so many erasures the file is rewritten within a minute"
 
 
 class ConnectionStore(SqlStore):
@@ -62,6 +70,7 @@ class SqliteStore(ConnectionStore):
         self._place, self._read_only, self._reserve = place, writer.readonly("main"), Reserve(place.path)
         self._watch = FileWatch(place.path)
         often = None if self._read_only else self._reserve.keep
+        self._budget = RewriteBudget()
         self._writer = Writer(writer, str(place.path), check=self._watch.check, now_and_then=often)
         self._readers = Readers(readers, str(place.path))
         super().__init__(SqlitePlayer(self._writer, self._readers), clock)
@@ -76,8 +85,11 @@ class SqliteStore(ConnectionStore):
         await super()._left()
         if self._place.path.stat().st_size > REWRITTEN_BYTES:
             return (MOVED,)
+        if (wait_s := self._budget.wait_s()) > 0:
+            self._writer.later(monotonic() + wait_s, self._rewrite_later)
+            return (MOVED_YET,)
         try:
-            await asyncio.to_thread(rewrite, self._place)
+            await self._rewrite()
         except (StoreFullError, StoreUnavailableError):
             # The rows are erased even if this fails: the disk may be full, or another process may keep writing.
             return (MOVED,)
@@ -85,7 +97,7 @@ class SqliteStore(ConnectionStore):
 
     async def _erased(self, scope: Scope, part: Part | None) -> Erased:
         try:
-            return await self._player.write(lambda: self._erasing(scope, part), erases=True)
+            return await super()._erased(scope, part)
         except (StoreFullError, StoreUnavailableError) as error:
             if not isinstance(error.__cause__, apsw.FullError | apsw.IOError):
                 raise
@@ -99,8 +111,18 @@ class SqliteStore(ConnectionStore):
         finally:
             await asyncio.to_thread(self._reserve.keep)
 
+    async def _rewrite(self) -> None:
+        await self._writer.run_alone(lambda _: self._budget.spend(partial(rewrite, self._place)))
+
+    def _rewrite_later(self) -> None:
+        """In the writer's thread."""
+        try:
+            self._budget.spend(partial(rewrite, self._place))
+        except StoreError as error:
+            logger.warning("the file was not rewritten after an erasure, `--scrub` does it: %s", error)
+
     async def scrub(self) -> Sequence[str]:
-        await asyncio.to_thread(rewrite, self._place)
+        await self._rewrite()
         return ()
 
     async def describe(self) -> JsonObject:
