@@ -8,6 +8,7 @@ from typing import Annotated, Protocol, TypeVar
 import typer
 
 from benchmarks import archive as archive_bench
+from benchmarks import beside_rules as beside_rules_bench
 from benchmarks import core as core_bench
 from benchmarks import facts as facts_bench
 from benchmarks import frameworks as frameworks_bench
@@ -295,6 +296,24 @@ def tools(
     if not mine:
         raise typer.BadParameter(f"no answers of {name!r} are kept: name a server with --url")
     report = tool_choice.report(mine)
+    _tell(report, report, as_json=as_json)
+
+
+@app.command()
+def beside_rules(
+    *,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="A server with OpenAI's protocol, such as http://127.0.0.1:8792/v1. Else the kept answers are judged.",
+        ),
+    ] = None,
+    name: Annotated[str, typer.Option("--model", metavar="NAME", help="Its model.")] = "qwen2.5-coder-1.5b",
+    as_json: AsJson = False,
+) -> None:
+    """Judge what a real model adds to the rules that extract facts and write summaries, in two languages."""
+    report = beside_rules_bench.run(url, name, tell=warn)
     _tell(report, report, as_json=as_json)
 
 

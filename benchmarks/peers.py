@@ -26,7 +26,7 @@ from benchmarks.peers_script import PLANTED_IN, RESULT_CHARS, RESULT_EVERY, deta
 from benchmarks.peers_vectors import Address, VectorServer
 from benchmarks.report import machine_facts
 from pagefile.errors import NotFoundError
-from pagefile.models.embedders import UniversalSentenceEncoder
+from pagefile.models.embedders import MemoryEncoder
 from pagefile.ports import Embedder
 from pagefile.records import JsonObject
 
@@ -97,7 +97,7 @@ def run(
     began = time.perf_counter()
     effort = effort or (QUICK if quick else FULL)
     chosen = [peer for name, peer in PEERS.items() if not only or name == OURS or name in _known(only)]
-    encoder = embedder or UniversalSentenceEncoder()
+    encoder = embedder or MemoryEncoder()
     with VectorServer(encoder).serving() as address:
         bench = _Bench(effort, address, progress or _noop)
         peers = [bench.measured(peer) for peer in chosen]

@@ -167,11 +167,16 @@ async def _all_summarised(chosen: Sequence[Dialogue], tell: Progress) -> list[Su
     made: list[Summarised] = []
     for size in WINDOWS:
         async with Memory.open("memory://", settings=Settings(window_tokens=size), embedder="none") as memory:
-            made += [await _summarised(memory, dialogue, size, tell) for dialogue in chosen]
+            made += [await summarised(memory, dialogue, size, tell) for dialogue in chosen]
     return made
 
 
-async def _summarised(memory: Memory, dialogue: Dialogue, size: int, tell: Progress) -> Summarised:
+def _noop(_step: str) -> None:
+    pass
+
+
+async def summarised(memory: Memory, dialogue: Dialogue, size: int, tell: Progress = _noop) -> Summarised:
+    """Summarise one conversation as it is held."""
     tell(f"{dialogue.language}/{dialogue.name}")
     # Two parts may have a conversation of the same name.
     name = f"{dialogue.language}{dialogue.part}/{dialogue.name}"
@@ -183,7 +188,3 @@ async def _summarised(memory: Memory, dialogue: Dialogue, size: int, tell: Progr
             summary = (await chat.checkpoint(recent_turns=0)).summary
     judged = dialogue.missing(summary), dialogue.stale(summary), dialogue.misleading(summary)
     return Summarised(dialogue, size, summary, open_counter().count(summary), *judged)
-
-
-def _noop(_step: str) -> None:
-    pass

@@ -16,7 +16,7 @@ from benchmarks.report import machine_facts
 from benchmarks.window_data import READERS
 from benchmarks.window_parts import RECALL, WINDOW, Bench, Line, Progress, Row, means
 from pagefile.errors import NotFoundError
-from pagefile.models.embedders import UniversalSentenceEncoder
+from pagefile.models.embedders import MemoryEncoder
 from pagefile.ports import Embedder
 from pagefile.records import JsonObject
 
@@ -102,7 +102,7 @@ def run(
     if unknown := set(sets) - set(SETS):
         raise NotFoundError(f"There is no set {min(unknown)!r} of windows: choose from {', '.join(SETS)}.")
     began = time.perf_counter()
-    maker = embedder or UniversalSentenceEncoder()
+    maker = embedder or MemoryEncoder()
     vectors = OnDisk(maker, cache) if cache is not None else maker
     left_out: dict[str, None] = {}
     chosen = {name for name in sets or SETS if name in OWN or _there(name, data, left_out)}

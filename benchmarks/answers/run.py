@@ -2,11 +2,13 @@
 
 import json
 import random
+import subprocess
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 
@@ -15,19 +17,21 @@ import anyio.to_thread
 import httpx
 
 from benchmarks.answers import judging
-from benchmarks.answers.arms import Arm, Mem0, Message, Pagefile, Summarised, Trimmed
+from benchmarks.answers.arms import SUMMARISED_TOKENS, Arm, Mem0, Message, Pagefile, Summarised, Trimmed
 from benchmarks.answers.grading import exact, f1, matches
 from benchmarks.answers.questions import SETS, Interview, Question, interviews
 from benchmarks.recall_vectors import OnDisk, Remembered
 from benchmarks.report import Report, Row, machine_facts
 from benchmarks.window_parts import Bench
 from pagefile.errors import NotFoundError
-from pagefile.models.embedders import UniversalSentenceEncoder
+from pagefile.models.embedders import MemoryEncoder
 from pagefile.testing import FakeClock
 from pagefile.text.tokens import open_counter
 
 ANSWERS = Path(__file__).parent / "answers.jsonl"
 ARMS = (Trimmed.name, Mem0.name, Pagefile.name, Summarised.name)
+#: The set whose memories are summarised whole.
+WHOLE = "LoCoMo"
 _ANSWER_TOKENS = 60
 _DRAWS = 2_000
 #: With fewer pairs a bootstrap draws the same few again and again, and its intervals are too narrow.
@@ -53,6 +57,18 @@ class Answer:
     model: str
     #: Whether the prompt said a right answer in its words: if not, no model could have copied it. None before this was kept.
     held: bool | None = None
+    #: The commit whose code made the prompt; empty where the code is in no checkout.
+    commit: str = ""
+
+
+@cache
+def revision() -> str:
+    """The commit that is checked out."""
+    asked = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short=8", "HEAD"]
+    try:
+        return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()  # noqa: S603
+    except (OSError, subprocess.CalledProcessError):
+        return ""
 
 
 class Model:
@@ -112,7 +128,7 @@ def measure(
     for what, named, there in (("arm", arms, ARMS), ("set", sets, SETS)):
         if unknown := set(named) - set(there):
             raise NotFoundError(f"There is no {what} {min(unknown)!r}: choose from {', '.join(there)}.")
-    maker = UniversalSentenceEncoder()
+    maker = MemoryEncoder()
     vectors = Remembered(maker if cache is None else OnDisk(maker, cache))
     with (
         tempfile.TemporaryDirectory(prefix="pagefile-bench-") as folder,
@@ -133,7 +149,8 @@ async def run(asking: Asking) -> list[Answer]:
     known = [one for one in read(asking.path) if one.model == asking.model.name]
     turn = anyio.Semaphore(max(1, asking.at_once // len(asking.arms)))
     requests = anyio.CapacityLimiter(asking.at_once)
-    done = {(one.question, one.arm) for one in known}
+    # What names no commit was made by code that nobody can tell any more: it is asked again.
+    done = {(one.question, one.arm) for one in known if one.commit or not revision()}
     going = _Going(asking, known, done, asking.most, turn, requests)
     async with anyio.create_task_group() as tasks:
         for name in asking.sets:
@@ -195,7 +212,7 @@ async def _arm(asking: Asking, name: str, of: str) -> AsyncGenerator[Arm]:
         folder.mkdir(parents=True)
         yield Mem0(asking.bench, folder)
     elif name == Summarised.name:
-        yield Summarised(asking.model.text, whole=of == "LoCoMo")
+        yield Summarised(asking.model.text, whole=of == WHOLE)
     else:
         async with asking.bench.memory() as memory:
             yield Pagefile(asking.bench, memory)
@@ -218,6 +235,7 @@ async def _graded(model: Model, question: Question, arm: Arm, messages: Sequence
         round(time.monotonic() - began, 1),
         model.name,
         holds(messages, question),
+        revision(),
     )
 
 
@@ -228,8 +246,10 @@ def holds(messages: Sequence[Message], question: Question) -> bool:
 
 
 def read(path: Path = ANSWERS) -> list[Answer]:
+    """The newest of each question, arm and model."""
     lines = path.read_text("utf-8").splitlines() if path.exists() else []
-    return [Answer(**json.loads(line)) for line in lines]
+    answers = [Answer(**json.loads(line)) for line in lines]
+    return list({(one.model, one.question, one.arm): one for one in answers}.values())
 
 
 def judge(
@@ -272,7 +292,7 @@ def report(
                         f"{name}, {arm}",
                         sum(one.right for one in mine),
                         "right",
-                        note=note + _ahead(answers, name, arm),
+                        note=note + _made(mine) + _ahead(answers, name, arm),
                     )
                 )
     if labels:
@@ -280,6 +300,18 @@ def report(
         note = f"of {count} by hand ({right} right); with the judge {both}"
         rows.append(Row("decided by words as a person does", words, "", note=note))
     return Report(rows, machine_facts(open_counter().name), quick=False, seconds=0.0)
+
+
+def _made(mine: Sequence[Answer]) -> str:
+    """What else has to be known of the prompts: what of a long memory was summarised, and whose code made them."""
+    one = mine[0]
+    part = (
+        f"; a summary of the last {SUMMARISED_TOKENS:,} tokens"
+        if one.arm == Summarised.name and one.set != WHOLE
+        else ""
+    )
+    commits = sorted({one.commit for one in mine if one.commit})
+    return part + (f"; made at {', '.join(commits)}" if commits else "")
 
 
 def _held(mine: Sequence[Answer]) -> str:

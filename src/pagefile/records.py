@@ -43,6 +43,17 @@ def utc(moment: datetime) -> datetime:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
+#: Between these, a day can be added to a time and any zone can tell it: what is written is within.
+EARLIEST = datetime(2, 1, 1, tzinfo=UTC)
+LATEST = datetime(9998, 12, 31, tzinfo=UTC)
+BEYOND_TIME = "give a time between the years 2 and 9998"
+
+
+def within_time(moment: datetime) -> datetime:
+    """The time, or the nearest one that any zone can tell: other versions wrote every time there is."""
+    return min(max(moment, EARLIEST), LATEST)
+
+
 def checked_id(value: object, name: str) -> str:
     """An id that every store can hold, or an error that explains what is wrong with it."""
     if not isinstance(value, str):

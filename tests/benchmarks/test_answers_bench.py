@@ -2,7 +2,8 @@
 
 import gzip
 import json
-from dataclasses import replace
+import re
+from dataclasses import asdict, replace
 from threading import Barrier
 
 import pytest
@@ -208,3 +209,27 @@ def test_labels_name_a_question_and_an_arm(tmp_path):
     path = tmp_path / "labels.toml"
     path.write_text('"ana-0, last turns" = true\n"ana-1, mem0" = false\n', "utf-8")
     assert {("ana-0", "last turns"): True, ("ana-1", "mem0"): False} == judging.labels(path)
+
+
+def test_a_line_says_what_was_summarised_and_whose_code_made_the_prompts():
+    one = replace(kept("q1", Summarised.name, "x", False), commit="0123abcd")
+    rows = {row.name: row.note for row in answers.report([one, replace(one, set="LifeBench-zh")]).rows}
+    part = "a summary of the last 16,000 tokens"
+    assert part not in rows["LoCoMo, LangChain summarization"]
+    assert f"; {part}; made at 0123abcd" in rows["LifeBench-zh, LangChain summarization"]
+
+
+def test_an_answer_names_the_commit_that_is_checked_out():
+    """Empty in a copy without a history."""
+    assert re.fullmatch("[0-9a-f]{8}|", answers.revision())
+
+
+def test_of_two_answers_the_newest_counts(tmp_path):
+    path = tmp_path / "answers.jsonl"
+    old, new = (
+        kept("q1", "mem0", "Oslo", False),
+        replace(kept("q1", "mem0", "Lisbon", True), commit="0123abcd"),
+    )
+    lines = [json.dumps(asdict(one)) for one in (old, kept("q2", "mem0", "Quito", False), new)]
+    path.write_text("\n".join(lines), "utf-8")
+    assert {"q1": "Lisbon", "q2": "Quito"} == {one.question: one.answer for one in answers.read(path)}

@@ -64,6 +64,9 @@ def test_a_quick_run_on_servers_of_its_own():
     assert LIMITS == {name: row.limit for name, row in rows.items() if row.limit is not None}
     assert (1, True) == (rows[ON_SERVERS[0]].value, rows[ON_SERVERS[0]].ok)
     assert (33, True) == (rows[ON_SERVERS[1]].value, rows[ON_SERVERS[1]].ok)
+    # What is asked side by side is three times as quick as promised, or more: also on a busy machine.
+    for name in ("GetShortMemory with Redis", "GetShortMemory with Redis, both 1 ms away"):
+        assert rows[name].ok, rows[name].ratio
     for row in rows.values():
         assert row.value > 0
         if row.limit is not None and row.ratio is not None:

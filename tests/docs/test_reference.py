@@ -101,6 +101,14 @@ def test_every_metric():
         assert all(f"| `{label}` | " in page for label in metric.labels)
 
 
+@pytest.mark.parametrize("page", ["howto/watch.md", "zh/howto/watch.md", "howto/gateway.md"])
+def test_pages_name_metrics_that_exist(page):
+    """An alert on a metric that nobody writes never fires."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    named = set(re.findall(r"\bpagefile_[a-z_]+(?=[\[{ `\])]|$)", text, re.MULTILINE))
+    assert set() == named - {metric.name for metric in METRICS}
+
+
 def test_every_route():
     """Method, path and who may; an example of what is sent and of what comes back."""
     page, app = written("routes"), create_app(Settings(url="memory://"))

@@ -22,7 +22,7 @@ from pagefile.text.reading import Frame, pieces
 from pagefile.text.recall_gate import asking
 from pagefile.text.sentences import sentences
 from pagefile.text.sources import sources
-from pagefile.text.speech import as_statement, in_first_person, said_terms
+from pagefile.text.speech import in_first_person, said_terms
 from pagefile.text.synopsis import synopsis
 from pagefile.text.times import periods
 from pagefile.text.words import terms
@@ -92,7 +92,6 @@ ATOMS = [
 ]
 READERS: dict[str, Callable[[str], object]] = {
     "anchors": anchors,
-    "as_statement": as_statement,
     "asking": asking,
     "fact_key": fact_key,
     "features": features,

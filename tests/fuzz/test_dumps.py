@@ -91,6 +91,15 @@ def test_an_export_with_another_value_somewhere_is_taken_over_or_refused(whole, 
     anyio.run(taken, kind, damaged(data, chosen, put))
 
 
+def test_half_a_surrogate_pair_names_something_too():
+    """It is no text that could be encoded, and ids are made of it."""
+    data = {
+        **dict(json.loads((EXPORTS / "gemini-conversation.json").read_text("utf-8"))),
+        "creation_time": "\ud800",
+    }
+    anyio.run(taken, "gemini", data)
+
+
 @pytest.mark.parametrize("kind", sorted(FORMATS))
 @pytest.mark.parametrize("name", FOREIGN)
 def test_foreign_objects_are_no_dump(kind, name):

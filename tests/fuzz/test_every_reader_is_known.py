@@ -49,6 +49,7 @@ READERS: dict[str, str] = {
     "engine/importer.py::_check_redacted": IMPORTS,
     "inspector/page_request.py::PageRequest.day": "tests/acceptance/test_studio.py",
     "service/background.py::_receive": OWN,
+    "service/mcp.py::_asked": "test_mcp.py",
     "service/reference.py::_named_by_title": OWN,
     "settings/sources.py::_yaml": FILES,
     "engine/arguments.py::checked_json": RESULTS,

@@ -25,6 +25,9 @@ FOUND = [
     ("iban", "IBAN DE89 3704 0044 0532 0130 00"),
     ("iban", "GB29NWBK60161331926819"),
     ("chinese_id", "身份证号11010519491231002X。"),
+    ("phone", "手机号１３９１２３４５６７８，晚上打"),
+    ("email", "ａｄａ＠ｅｘａｍｐｌｅ．ｃｏｍ 发邮件"),
+    ("chinese_id", "身份证号１１０１０５１９４９１２３１００２Ｘ。"),
     ("secret", "export KEY=sk-proj-abcdefghijklmnopqrstuvwx1234"),
     ("secret", "token ghp_abcdefghijklmnopqrstuvwxyz0123456789"),
     ("secret", "AKIAIOSFODNN7EXAMPLE"),
@@ -117,3 +120,24 @@ def test_a_rule_that_cannot_be_read_is_refused(given, word):
     """With what can be written instead."""
     with pytest.raises(SettingsError, match=word):
         Policy.of(Settings(policy=PolicySettings(**given)))
+
+
+def test_keys_that_become_one_keep_their_values():
+    redaction = Redaction(KINDS)
+    made = redaction.value({"ada@example.com": 1, "bob@example.com": 2, "name": "Ada"})
+    assert {"[email removed]": 1, "[email removed] 2": 2, "name": "Ada"} == made
+
+
+def test_a_message_keeps_its_ids_and_bytes():
+    """A provider needs them; arguments of a tool are not among them."""
+    image = "data:image/png;base64,AKIAIOSFODNN7EXAMPLE/8="
+    given = {"id": "AKIAIOSFODNN7EXAMPLE", "content": [{"image_url": image}, {"url": image}]}
+    assert given == Redaction(KINDS).value(given, exact=True)
+    responses = {"input": [{"role": "user", "id": "AKIAIOSFODNN7EXAMPLE", "content": []}]}
+    assert responses == Redaction(KINDS).value(responses, exact=True)
+    made = Redaction(KINDS).value({"input": {"id": "ada@example.com"}}, exact=True)
+    assert {"input": {"id": "[email removed]"}} == made
+
+
+def test_full_width_letters_beside_it_stay():
+    assert "Ｔｅｌ：[phone removed]，ＯＫ" == Redaction(KINDS).text("Ｔｅｌ：13912345678，ＯＫ")

@@ -81,6 +81,7 @@ async def carry(call: Call, edge: FailOpen, post: Post) -> AsyncGenerator[Head |
             async with post(body) as response:
                 head = _head_of(response)
                 if told is None and call.is_refused(head.status):
+                    call.failed(f"the provider refused the request with memory: {head.status}")
                     body = call.bypassed()
                     continue
                 if head.status >= _FAILED:
@@ -121,7 +122,8 @@ def carry_blocking(call: Call, edge: FailOpen, post: BlockingPost) -> Generator[
     """`carry`, for clients that block."""
     body = call.raw
     if call.mode != "off":
-        body = edge.attempt_blocking("preparing a request", call.prepare, None) or call.bypassed()
+        prepared = edge.attempt_blocking("preparing a request", call.prepare, None, told=call.failed)
+        body = prepared or call.bypassed()
     else:
         call.status = "off"
     try:
@@ -130,6 +132,7 @@ def carry_blocking(call: Call, edge: FailOpen, post: BlockingPost) -> Generator[
             with post(body) as response:
                 head = _head_of(response)
                 if told is None and call.is_refused(head.status):
+                    call.failed(f"the provider refused the request with memory: {head.status}")
                     body = call.bypassed()
                     continue
                 if head.status >= _FAILED:
@@ -188,7 +191,8 @@ async def prepared(call: Call, edge: FailOpen) -> bytes:
     if call.mode == "off":
         call.status = "off"
         return call.raw
-    return await edge.attempt("preparing a request", call.prepare, None) or call.bypassed()
+    body = await edge.attempt("preparing a request", call.prepare, None, told=call.failed)
+    return body or call.bypassed()
 
 
 async def _give_up(call: Call, edge: FailOpen, *, kept: bool) -> None:

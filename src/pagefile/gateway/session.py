@@ -31,6 +31,8 @@ from pagefile.window.budget import model_limits
 from pagefile.window.receipt import Window
 from pagefile.window.wording import WORDINGS
 
+#: The setting that says how long a request waits for memory.
+DEADLINE = "gateway.deadline_s"
 #: Room for what memory adds, where the size of the model's window is not known.
 _ROOM_FOR_MEMORY = 8_000
 #: No text has fewer characters per token for long.
@@ -72,6 +74,8 @@ class Call:
     from_log: bool = True
     #: What was done with the request: a word for `x-pagefile-status`.
     status: str = "bypassed"
+    #: Why it was bypassed.
+    why: str = ""
     place: Place | None = None
     window: Window | None = None
     saved_tokens: int = 0
@@ -100,7 +104,7 @@ class Call:
         began = perf_counter()
         redactor = self.gateway.memory.engine.redactor
         # The provider gets what is recorded: otherwise no later request would fit what is here.
-        self.body = redactor.value(self.who.scope.tenant, self.body)
+        self.body = redactor.value(self.who.scope.tenant, self.body, exact=True)
         talk = self.adapter.talk(self.body)
         self.place = await self._opened(talk)
         self.status = "nothing-asked" if self.place is None else "recorded"
@@ -216,6 +220,9 @@ class Call:
     def is_refused(self, status: int) -> bool:
         """Whether the provider may have refused the rewritten request: then the original is sent."""
         return self.window is not None and status in _REFUSING
+
+    def failed(self, why: str) -> None:
+        self.why = why
 
     def bypassed(self) -> bytes:
         """The request as it came. Memory failed, was slow, or was refused; the answer is still recorded, if its turn exists."""
@@ -343,6 +350,8 @@ class Call:
 
     def headers(self) -> dict[str, str]:
         told = {"x-pagefile-status": self.status}
+        if self.status == "bypassed" and self.why:
+            told["x-pagefile-bypassed"] = self.why
         if self.place is not None:
             told["x-pagefile-conversation"] = quote(self.place.chat.id, safe="~:/ ")
             told["x-pagefile-turn"] = self.place.turn.id

@@ -18,7 +18,7 @@ from pagefile.gateway import ADAPTERS, identity
 from pagefile.gateway.carrying import Head, carry, carry_blocking
 from pagefile.gateway.conversations import Who
 from pagefile.gateway.identity import Mode
-from pagefile.gateway.session import Call, Gateway
+from pagefile.gateway.session import DEADLINE, Call, Gateway
 from pagefile.gateway.sse import request_object
 
 C = TypeVar("C")
@@ -68,13 +68,14 @@ def wrap(
     replace(who.scope, conversation=conversation_id)  # refuses names that no memory can have
     given = base.settings.gateway
     settings = given if window_tokens is None else replace(given, window_tokens=window_tokens)
-    edge = FailOpen(memory, "gateway", timeout_s=settings.deadline_s)
+    edge = FailOpen(memory, "gateway", timeout_s=settings.deadline_s, limit=DEADLINE)
     asynchronous = isinstance(inner, library.AsyncClient)
     if not asynchronous and not edge.is_reachable:
         raise SettingsError(
             f"A synchronous client cannot reach a Memory whose event loop is not known here: give it a BlockingMemory, "
             f"or wrap Async{type(client).__name__}() instead."
         )
+    base.engine.loading.begin()
     session = _Session(Gateway(base, settings), edge, who, mode or given.mode)
     made = _asynchronous(library, inner, session) if asynchronous else _synchronous(library, inner, session)
     kind = library.AsyncClient if asynchronous else library.Client

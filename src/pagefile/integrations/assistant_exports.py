@@ -8,11 +8,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html.parser import HTMLParser
 from typing import Any, Final, cast
-from uuid import NAMESPACE_URL, uuid5
 
 from pagefile.edge.recorder import Called
 from pagefile.errors import TransferError
-from pagefile.integrations.brought import Brought, Said, items, mapping, moment, text
+from pagefile.integrations.brought import Brought, Said, items, mapping, moment, named, text
 from pagefile.integrations.transcripts import Read, anthropic, branch, brought_of, joined, together
 
 _OTHER_BRANCHES = "messages of other branches"
@@ -223,7 +222,7 @@ def _gemini_activity(activity: Mapping[str, Any]) -> Iterator[Read]:
         return
     asked, attached = _ATTACHED.subn("", title.removeprefix(verb or ""))
     yield from (_FILES for _ in range(attached))
-    name = str(uuid5(NAMESPACE_URL, f"pagefile:gemini:{activity.get('time')}:{title}"))
+    name = named(f"pagefile:gemini:{activity.get('time')}:{title}")
     yield Said("user", asked or "[file]", name, at=at)
     if answer:
         yield Said("assistant", answer, at=at)
@@ -250,7 +249,7 @@ def _gemini_turn(turn: Mapping[str, Any], conversation: str) -> Iterator[Read]:
         said = text(one.get("prompt")) if role == "user" else "\n\n".join(_gemini_texts(one.get("text")))
         place = f"pagefile:{conversation}:{role}:{one.get('turn_index')}:{said}"
         at = moment(one.get("turn_last_modified"))
-        yield Said(role, said or "[file]", str(uuid5(NAMESPACE_URL, place)), at=at)
+        yield Said(role, said or "[file]", named(place), at=at)
 
 
 def _gemini_texts(parts: object) -> Iterator[str]:

@@ -143,7 +143,7 @@ def _steps(group: Iterable[Said]) -> Iterator[JsonObject]:
 def named_turn(first: Said, otherwise: str) -> str:
     if first.id is not None and len(first.id) <= MAX_ID_CHARS:
         return first.id
-    return str(uuid5(NAMESPACE_URL, f"pagefile:moving:{first.id or otherwise}"))
+    return named(f"pagefile:moving:{first.id or otherwise}")
 
 
 # -- reading arbitrary JSON -------------------------------------------------------------------------------------------
@@ -151,6 +151,11 @@ def named_turn(first: Said, otherwise: str) -> str:
 
 def mapping(value: object) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def named(place: str) -> str:
+    """An id that is always the same for a place; half of a surrogate pair has no bytes of its own."""
+    return str(uuid5(NAMESPACE_URL, place.encode("utf-8", "replace").decode()))
 
 
 def items(value: object) -> Sequence[object]:

@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, cast
-from uuid import NAMESPACE_URL, uuid5
 
 from pagefile.edge.recorder import Called
 from pagefile.errors import TransferError
@@ -16,6 +15,7 @@ from pagefile.integrations.brought import (
     items,
     mapping,
     moment,
+    named,
     text,
 )
 from pagefile.integrations.transcripts import Read, arguments_of, brought_of, joined, together
@@ -108,7 +108,7 @@ def _letta_name(message: Mapping[str, Any], conversation: str | None, said: str)
     name = text(message.get("id"))
     if name is not None and not _IN_FILE.fullmatch(name):
         return name
-    return str(uuid5(NAMESPACE_URL, f"pagefile:letta:{conversation}:{message.get('created_at')}:{said}"))
+    return named(f"pagefile:letta:{conversation}:{message.get('created_at')}:{said}")
 
 
 def _letta_text(message: Mapping[str, Any]) -> tuple[str, str | None]:

@@ -167,7 +167,8 @@ class SpanRecorder:
     def _redacted(self, exchange: Exchange, who: Who) -> Exchange:
         value = self.memory.engine.redactor.value
         asked, rest = (
-            tuple(value(who.scope.tenant, one) for one in part) for part in (exchange.asked, exchange.rest)
+            tuple(value(who.scope.tenant, one, exact=True) for one in part)
+            for part in (exchange.asked, exchange.rest)
         )
         return replace(exchange, asked=asked, rest=rest)
 

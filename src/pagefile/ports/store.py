@@ -1,7 +1,8 @@
 """One database: all ports over one connection."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -163,6 +164,11 @@ class Store(ABC):
         it. A page is erased with its passages and its copies in forks; steps that showed it get `ERASED` as
         their result. A part that never existed raises `NotFoundError`; one already erased is a no-op.
         """
+
+    @asynccontextmanager
+    async def many_erasures(self) -> AsyncGenerator[None]:
+        """What files keep of the erasures in this block is removed once, at its end, and not after each of them."""
+        yield
 
     async def scrub(self) -> Sequence[str]:
         """Rewrite the files so that no erased data is left in them; returns what still holds some.

@@ -234,6 +234,11 @@ class SessionCache(ABC):
         """
 
     @property
+    def answers(self) -> bool:
+        """Whether it answered when it was last asked."""
+        return True
+
+    @property
     @abstractmethod
     def name(self) -> str:
         """Its name in receipts and in the record of erasures; without a password."""

@@ -146,6 +146,9 @@ class Embedder(ABC):
     def relearn(self) -> None:
         """Forget a dimension that was only taken from an answer: that answer may have been wrong."""
 
+    def forget(self) -> None:
+        """Discard what was remembered of texts: something was erased."""
+
     async def close(self) -> None:
         """Release all resources; idempotent."""
 

@@ -106,6 +106,10 @@ class InMemorySessions(SessionCache):
         return self._keep(scope, None, version)
 
     @property
+    def answers(self) -> bool:
+        return not self.down
+
+    @property
     def name(self) -> str:
         return "a session cache in memory"
 

@@ -140,7 +140,11 @@ def summarize(
     if not chosen:
         best = max(range(len(pool)), key=lambda at: (scores[at], -at))
         return cut_to(_render([pool[best]]), limit, measure)
-    return _render([pool[at] for at in sorted(chosen)])
+    kept = set(chosen)
+    # Marks of corrections between sentences were not counted when these were chosen.
+    while measure(said := _render([pool[at] for at in sorted(kept)])) > limit and len(kept) > 1:
+        kept.remove(min(kept, key=lambda at: (scores[at], -at)))
+    return cut_to(said, limit, measure)
 
 
 def _lines_of(summary: str, speakers: Iterable[str]) -> list[tuple[str, str]]:

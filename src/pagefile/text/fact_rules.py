@@ -165,6 +165,22 @@ _NEXT_CLAUSE = re.compile(
     r"|(?:而且|并且|但是|但|不过|因为|所以|然后)(?=我|他|她|老婆|老公|孩子|也|不|请).*",
     re.IGNORECASE,
 )
+#: A clause without a subject that follows a statement of the user's, …
+_GOES_ON = {tongue: re.compile(filled(f"<<{tongue}_goes_on>>", _PARTS)) for tongue in ("zh", "en")}
+#: … unless somebody else came between, …
+_OTHERS = {
+    "zh": re.compile(
+        "他|她|它|你|您|我(?:们|家)?的?(?:<<zh_kin>>|朋友|同学|邻居|客户|学生)".replace(
+            "<<zh_kin>>", _PARTS["zh_kin"]
+        )
+    ),
+    "en": re.compile(r"\b(?:he|she|they|it|you|who|people|friends?|my \w+)\b", re.IGNORECASE),
+}
+#: … or it is about others, or asks for something.
+_NOT_OWN = {
+    "zh": re.compile("的(?:人|朋友|同学|话|都|可以|应该)|可以|都会|大家"),
+    "en": re.compile(r"\b(?:people who|those who|you|please)\b", re.IGNORECASE),
+}
 #: Categories whose value is a whole statement, however many clauses it has.
 _WHOLE = frozenset({"correction", "explicit", "howto"})
 
@@ -258,6 +274,24 @@ def _filling(value: str, quote: str) -> dict[str, str]:
 
 
 def _in_sentence(sentence: str) -> Iterator[Stated]:
+    """What a sentence states, and what it goes on to state of its subject, which later clauses leave out."""
+    found = list(_in_clauses(sentence))
+    yield from found
+    own = [one.quote for one in found if one.subject == USER]
+    if not own or any(one.category in _WHOLE for one in found):
+        return
+    start = min(sentence.find(quote) for quote in own)
+    for tongue, subject in (("zh", "我"), ("en", "I ")):
+        for match in _GOES_ON[tongue].finditer(sentence, max(start, 0)):
+            clause = match["clause"]
+            if _OTHERS[tongue].search(sentence, start, match.start()) or _NOT_OWN[tongue].search(clause):
+                break
+            for one in _in_clauses(subject + clause):
+                if one.quote.startswith(subject):
+                    yield replace(one, quote=one.quote.removeprefix(subject))
+
+
+def _in_clauses(sentence: str) -> Iterator[Stated]:
     taken = 0
     plain = sentence.replace("’", "'")
     for rule in _RULES:

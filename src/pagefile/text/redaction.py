@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-#: Keys whose values name things or hold bytes: a provider needs them as they are.
+#: Keys of a message whose values name things or hold bytes: a provider needs them as they are.
 _EXACT = frozenset(
     {
         "id",
@@ -26,6 +26,12 @@ _EXACT = frozenset(
     }
     | {"encrypted_content", "media_type", "mime_type", "cache_control"}
 )
+#: Keys of a message whose objects are not the provider's business.
+_ANY = frozenset({"input", "arguments", "args", "metadata"})
+#: A file as a data URL: letters that happen to look like something.
+_DATA_URL = re.compile(r"data:[\w.+-]{1,80}/[\w.+-]{1,80}(?:;[\w.+=-]{1,80}){0,4};base64,[A-Za-z0-9+/=_-]*")
+#: Full-width forms, which Chinese keyboards give, and the letters that they are. One for one: places stay.
+_WIDE = {wide: wide - 0xFEE0 for wide in range(0xFF01, 0xFF5F)}
 
 
 def _luhn(digits: str) -> bool:
@@ -136,27 +142,44 @@ class Redaction:
     def _pass(self, text: str) -> str:
         for kind, rule in _RULES.items():
             if kind in self.kinds:
-                text = rule.pattern.sub(
-                    lambda found, kind=kind, rule=rule: self._shown(kind, rule, found[0]), text
-                )
+                text = self._without(kind, rule, text)
         return text
 
-    def value(self, value: Any, key: str = "") -> Any:
-        """The same for every text in a JSON value, but for ids and bytes."""
+    def _without(self, kind: str, rule: _Rule, text: str) -> str:
+        narrow = text if text.isascii() else text.translate(_WIDE)
+        kept, end = list[str](), 0
+        for found in rule.pattern.finditer(narrow):
+            if part := rule.part(found[0]):
+                self.counts[kind] += 1
+                kept += text[end : found.start()], f"[{kind} removed]"
+                end = found.start() + len(part)
+        return "".join((*kept, text[end:])) if kept else text
+
+    def value(self, value: Any, *, exact: bool = False) -> Any:
+        """The same for every text in a JSON value, its keys among them; of an `exact` one, a provider's message, ids and bytes stay."""
         if isinstance(value, str):
-            # A file as a data URL: letters that happen to look like something.
-            return value if key in _EXACT or value.startswith("data:") else self.text(value)
+            return value if _DATA_URL.fullmatch(value) else self.text(value)
         if isinstance(value, list):
-            return [self.value(inner, key) for inner in cast("list[Any]", value)]
+            return [self.value(inner, exact=exact) for inner in cast("list[Any]", value)]
         if isinstance(value, dict):
-            return {
-                name: self.value(inner, str(name)) for name, inner in cast("dict[Any, Any]", value).items()
-            }
+            given = cast("dict[Any, Any]", value)
+            return self._message(given) if exact else self._object(given)
         return value
 
-    def _shown(self, kind: str, rule: _Rule, found: str) -> str:
-        part = rule.part(found)
-        if not part:
-            return found
-        self.counts[kind] += 1
-        return f"[{kind} removed]{found[len(part) :]}"
+    def _message(self, given: dict[Any, Any]) -> dict[Any, Any]:
+        return {
+            name: inner
+            if name in _EXACT and not isinstance(inner, dict | list)
+            else self.value(inner, exact=name not in _ANY or not isinstance(inner, dict))
+            for name, inner in given.items()
+        }
+
+    def _object(self, given: dict[Any, Any]) -> dict[Any, Any]:
+        made: dict[Any, Any] = {}
+        for name, inner in given.items():
+            plain = shown = self.text(name) if isinstance(name, str) else name
+            number = 1
+            while shown in made:
+                shown, number = f"{plain} {number + 1}", number + 1
+            made[shown] = self.value(inner)
+        return made

@@ -25,6 +25,7 @@ from pagefile.text.synopsis import is_mixed, synopsis
 from pagefile.text.synopsis.binary import has_base64
 from pagefile.tiers import base, page_in
 from pagefile.tiers.languages import Languages
+from pagefile.tiers.loading import Loading
 from pagefile.tiers.page_recall import PageRecall
 from pagefile.tiers.page_search import PageSearch
 from pagefile.window.candidates import Block, Candidate
@@ -109,6 +110,7 @@ class Archive(base.OwnTier):
         describe: Describe | None = None,
         embedder: Embedder | None = None,
         timeout_s: float = 1.0,
+        loading: Loading | None = None,
     ) -> None:
         self._store = store
         self._pages = store.pages
@@ -127,6 +129,7 @@ class Archive(base.OwnTier):
             embedder,
             timeout_s,
             self._failed,
+            loading or Loading(),
         )
         limits = rules.running_tokens, rules.low_water, rules.inputs_from
         showing = rules.strategy, *limits, self._relevant, rules.resident_turns

@@ -34,8 +34,15 @@ FAILED = "failed"
 Counter: TypeAlias = TokenCounter
 #: Vectors of the texts of one message, which several tiers need.
 Vectors: TypeAlias = dict[str, Vector]
+#: A value without what may not be stored of a tenant.
+Redact: TypeAlias = Callable[[str, Any], Any]
 #: What an erasure removed, by table or kind.
 Counts = Mapping[str, int]
+
+
+def unredacted(_tenant: str, value: Any) -> Any:
+    """Everything may be stored."""
+    return value
 
 
 @dataclass(frozen=True, slots=True)

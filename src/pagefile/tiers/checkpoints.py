@@ -25,7 +25,7 @@ from pagefile.text.extract import anchor_phrases, summarize
 from pagefile.text.refusals import rejection
 from pagefile.text.sentences import Language, fitting_sentences, sentences
 from pagefile.text.sentences import language as language_of
-from pagefile.tiers.base import Counter, guarded, within
+from pagefile.tiers.base import Counter, Redact, guarded, unredacted, within
 from pagefile.tiers.languages import Languages
 from pagefile.window.forms import summary_most
 from pagefile.window.measure import resting_tokens
@@ -177,6 +177,8 @@ class Checkpoints:
     summarizer: ports.Summarizer
     meter: ports.Meter
     languages: Languages
+    #: What may not be stored of a tenant is removed from summaries by this: a caller's own may say anything.
+    redact: Redact = unredacted
 
     def __post_init__(self) -> None:
         self._prepared: Lru[Scope, ports.CheckpointDraft] = Lru(_MAX_PREPARED)
@@ -329,7 +331,7 @@ class Checkpoints:
             covered.fallback_reason = reason or covered.fallback_reason
 
     def _draft(self, covered: _Covered) -> ports.CheckpointDraft:
-        summary = covered.summary or ""
+        summary = self.redact(covered.scope.tenant, covered.summary or "")
         return ports.CheckpointDraft(
             scope=covered.scope,
             id=str(uuid4()),

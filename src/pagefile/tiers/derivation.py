@@ -19,6 +19,7 @@ from pagefile.backoff import Backoff
 from pagefile.errors import ErasedError, PagefileError
 from pagefile.records import JsonObject, Scope, Turn
 from pagefile.tiers.base import Backlog, RetryLater, guarded
+from pagefile.tiers.loading import Loading
 from pagefile.tiers.turn_index import Derived, Plan, Terms, TurnVectors, tier_of
 
 logger = logging.getLogger("pagefile")
@@ -91,6 +92,7 @@ class Derivation:
     vectors: TurnVectors | None
     health: Health
     meter: ports.Meter
+    loading: Loading = field(default_factory=Loading)
     #: Vectors were skipped in a round, or never checked.
     _owed: bool = field(default=True, init=False)
     #: Vectors were made or found here: the embedder is loaded.

@@ -20,7 +20,7 @@ from pagefile.ports import Clock, FactStore
 from pagefile.records import Fact, Outcome, Revision, Scope, checked_id, checked_text, utc
 from pagefile.text.fact_ranking import FactIndex, coerced_confidence, confirmed_confidence, statement_key
 from pagefile.text.fact_rules import order_in, secret_in
-from pagefile.tiers.base import Counter, off_loop
+from pagefile.tiers.base import Counter, Redact, off_loop, unredacted
 
 MAX_FACT_CHARS = 10_000
 #: Facts cached in memory, of all users together; the least recently used users are evicted first.
@@ -58,6 +58,8 @@ class Draft:
     id: str | None = None
 
 
+#: The columns that may say anything.
+_REDACTED = ("text", "category", "subject", "attribute", "source_quote")
 #: What is compared, and the project and the agent.
 _Key = tuple[str | None, str | None, str | None, str | None]
 
@@ -134,7 +136,7 @@ class FactBook:
     clock: Clock
     epoch: Callable[[], Awaitable[int]]
     #: What may not be stored of a tenant's texts is removed by this.
-    redact: Callable[[str, str], str] = lambda _tenant, text: text
+    redact: Redact = unredacted
 
     def __post_init__(self) -> None:
         self._held: Lru[Scope, Held] = Lru(MAX_CACHED, lambda held: len(held.facts))
@@ -163,7 +165,9 @@ class FactBook:
         However many others write at the same time, each decision is based on what the store holds then.
         """
         owner = Scope(scope.tenant, scope.user)
-        draft = replace(draft, text=self.redact(owner.tenant, draft.text))
+        draft = replace(
+            draft, **{name: self.redact(owner.tenant, getattr(draft, name)) for name in _REDACTED}
+        )
         async with self._writers.setdefault(owner, anyio.Lock()):
             for _ in range(_MOST_ATTEMPTS):
                 fact = self._fact(owner, draft)

@@ -10,7 +10,7 @@ import logging
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import NamedTuple, cast
 
@@ -44,6 +44,7 @@ from pagefile.text.sentences import clip
 from pagefile.text.words import terms
 from pagefile.tiers import base
 from pagefile.tiers.fact_book import THREAD_FROM_FACTS, USER, Draft, FactBook, Held, refuse_orders
+from pagefile.tiers.loading import Loading
 from pagefile.window.budget import CORRECTIONS_TOKENS, share_of
 from pagefile.window.candidates import Block, Candidate, Form
 from pagefile.window.parts import MemoryPart, escape
@@ -232,6 +233,7 @@ class Facts(base.OwnTier):
     extraction: FactExtraction | None = None
     #: How long a window waits for vectors.
     timeout_s: float = 1.0
+    loading: Loading = field(default_factory=Loading)
 
     def __post_init__(self) -> None:
         self.pace = base.Pace(quiet_s=_EMBED_AFTER_S)
@@ -393,6 +395,7 @@ class Facts(base.OwnTier):
         if self.embedder is None:
             return None
         wait_s, self._asked = self.timeout_s if self._asked else _FIRST_WAIT_S, True
+        wait_s = self.loading.or_longer(wait_s)
         try:
             with anyio.fail_after(wait_s):
                 self._vectors.update(

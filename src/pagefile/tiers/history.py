@@ -186,8 +186,8 @@ class History(OwnTier):
         leaving, large, count = request.leaving, request.window_tokens // LARGE, self.counter.count
         for number, (turn, position) in enumerate(shown):
             block = "recent" if number >= recent_from else "older"
-            if leaving.inputs:
-                turn = leaving.shortened(turn, self.counter.count)  # noqa: PLW2901 - what is shown of it
+            if leaving.rewrites:
+                turn = leaving.shortened(turn, self.counter.count, request.wording)  # noqa: PLW2901 - what is shown of it
             said_at = lines.get(turn.id, "")
             # The common case: there are hundreds of such turns in a window.
             plain = turn.status == "done" and not turn.steps and turn.layout is None
@@ -200,7 +200,8 @@ class History(OwnTier):
                     *forms,
                     *await self._excerpts(turn, request, said_at, forms, recent=block == "recent"),
                 )
-            note = leaving.note(turn.id, range(len(turn.steps))) if leaving.reasons else ""
+            left = range(-len(turn.layout or ()), len(turn.steps))
+            note = leaving.note(turn.id, left) if leaving.reasons else ""
             stays = turn.status == "open"
             candidates.append(Candidate(turn.id, block, forms, position, note=note, stays=stays))
         unread = view.head.live_turns - len(view.turns)
@@ -257,7 +258,7 @@ class History(OwnTier):
                 f"the call {step.call_id!r} of {step.tool!r} in turn {turn.id} has no result yet: it is left out"
             )
         count, known = self.counter.count, request.known_pages
-        turn = request.leaving.shortened(turn, count)
+        turn = request.leaving.shortened(turn, count, request.wording)
         return running_turn(turn, request.running, request.leaving, count, request.wording, known)
 
     def question(self, query: str) -> Candidate:

@@ -2,7 +2,7 @@
 
 The first messages decide, not the newest, so that the beginning of the prompt stays the same from call to call. They
 are read from the log: another process and a replay come to the same answer, and so does a window whose first turns
-are covered by a checkpoint.
+are covered by a checkpoint. While they say no more than "hi", the instructions, the answers and the user's other conversations tell.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import cast
 
 from pagefile.errors import StoreError
 from pagefile.lru import Lru
-from pagefile.ports import EntryQuery, LogReader, LogView, ViewRequest
+from pagefile.ports import ConversationQuery, EntryQuery, LogReader, LogView, ViewRequest
 from pagefile.records import ConversationInfo, Scope, Status, Turn
 from pagefile.text.sentences import Language, language, spoken_language
 from pagefile.window.wording import WORDINGS, Choice, Wording
@@ -20,6 +20,8 @@ from pagefile.window.wording import WORDINGS, Choice, Wording
 #: The number of turns that may decide; a conversation that has not said three words by then speaks as it did so far.
 FIRST_TURNS = 16
 _REMEMBERED = 10_000
+#: A user's other conversations that are looked at when a new one says too little.
+_OTHERS = 4
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -33,6 +35,8 @@ class Languages:
         self._chosen_for: Lru[Scope, str | None] = Lru(_REMEMBERED)
         self._heard: dict[Scope, str] = {}
         self._spoken: Lru[Scope, Language] = Lru(_REMEMBERED)
+        #: What users speak in their other conversations.
+        self._usual: Lru[Scope, Language] = Lru(_REMEMBERED)
 
     def choose(self, scope: Scope, choice: str | None) -> None:
         """The language that a handle was given, which the log may not know yet."""
@@ -78,7 +82,7 @@ class Languages:
                 return chosen
             if (known := self._decided.get(_key(head))) is not None:
                 return known
-            return self._decide(head, await self._first(head), said, *seen)
+            return await self._decide(head, await self._first(head), said, *seen)
         except StoreError:
             # Whoever asks goes on without the store, or meets the same error.
             return self._spoken.get(scope) or self._chosen(choice) or self._seen(scope, said, *seen)
@@ -109,14 +113,21 @@ class Languages:
             try:
                 first = await self._first(head)
             except StoreError:
-                return self._spoken.get(head.scope) or self._decide(head, (), current, instructions)
-        return self._decide(head, first, current, instructions)
+                return self._spoken.get(head.scope) or self._guessed(head.scope, current, instructions)
+        return await self._decide(head, first, current, instructions=instructions)
 
     def _chosen(self, choice: str | None) -> Language | None:
         chosen = choice or self._setting
         return None if chosen == "auto" else cast("Language", chosen)
 
-    def _decide(self, head: ConversationInfo, first: Sequence[Turn], *beside: str | None) -> Language:
+    async def _decide(
+        self,
+        head: ConversationInfo,
+        first: Sequence[Turn],
+        current: str | None,
+        *seen: str,
+        instructions: str | None = None,
+    ) -> Language:
         """The language of the first turns; of what is about to be said, if they have not decided yet."""
         done = [turn for turn in first if turn.status == "done"][:FIRST_TURNS]
         said = [turn.user for turn in done if turn.user]
@@ -124,13 +135,34 @@ class Languages:
         if found is None and len(done) == FIRST_TURNS:
             found = self._seen(head.scope, "\n".join(said))
         if found is not None:
-            self._decided[_key(head)] = found
+            self._decided[_key(head)] = self._usual[_owner(head.scope)] = found
             return found
         asked = [turn.user for turn in first if turn.user and turn.status == "open"]
-        asked += [text for text in beside[:1] if text]
+        asked += [current] if current else []
+        if (found := spoken_language(asked)) is not None:
+            return found
+        words = "\n".join([*said, *asked])
         answers = [turn.assistant for turn in done if turn.assistant]
-        texts = "\n".join([*said, *asked]), *beside[1:], *answers
-        return spoken_language(asked) or self._seen(head.scope, *texts)
+        if _LETTER.search(words) and language(words) == "en":
+            # "hi" and "ok" are said in every language.
+            found = spoken_language([instructions or "", *answers]) or await self._of_user(head)
+        return found or self._seen(head.scope, words, instructions, *seen, *answers)
+
+    async def _of_user(self, head: ConversationInfo) -> Language | None:
+        """The language of the user's other conversations, the newest first."""
+        owner = _owner(head.scope)
+        if owner.user is None or owner in self._usual:
+            return self._usual.get(owner)
+        for other in await self._reader.heads(ConversationQuery(owner, limit=_OTHERS)):
+            first = () if other.scope == head.scope else await self._first(other)
+            if (found := spoken_language([turn.user for turn in first if turn.user])) is not None:
+                self._usual[owner] = found
+                return found
+        return None
+
+    def _guessed(self, scope: Scope, current: str | None, instructions: str | None) -> Language:
+        """While the store does not answer."""
+        return spoken_language([current or ""]) or self._seen(scope, current, instructions)
 
     def _seen(self, scope: Scope, *texts: str | None) -> Language:
         """The language of the first text that has letters; if none has any, the one used so far."""
@@ -142,6 +174,10 @@ class Languages:
         statuses = frozenset[Status]({"done", "open"})
         query = EntryQuery(head.scope, statuses=statuses, after_seq=head.reset_seq, limit=FIRST_TURNS)
         return [entry for entry in await self._reader.entries(query) if isinstance(entry, Turn)]
+
+
+def _owner(scope: Scope) -> Scope:
+    return Scope(scope.tenant, scope.user)
 
 
 def _key(head: ConversationInfo) -> tuple[Scope, int, int]:

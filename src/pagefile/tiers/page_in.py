@@ -5,7 +5,7 @@ decided in `window/`; here they are read, whole or as the passages that answer t
 """
 
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -26,12 +26,13 @@ from pagefile.tiers.base import Counter, WindowRequest, off_loop
 from pagefile.window import residency
 from pagefile.window.candidates import Candidate, Form
 from pagefile.window.compile import CUT_TURNS
-from pagefile.window.eviction import HIGH_WATER, Evictions, Source
+from pagefile.window.eviction import HIGH_WATER, Evictions
 from pagefile.window.forms import MOST_NAMED, Text, summary_most
 from pagefile.window.measure import Count
 from pagefile.window.parts import escape
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL, says_in_view
 from pagefile.window.receipt import Window, receipt_from
+from pagefile.window.run_items import SPEECH, Source, long_speech
 from pagefile.window.wording import WORDINGS, ZH, Language, Wording
 
 #: What these tools return is already archived: it is never archived again.
@@ -352,7 +353,8 @@ class Paging:
         """Page out what is too much for this window."""
         view, turn = request.view, request.view.open_turn
         turns = in_blocks(view)
-        if not any(step.pages for one in (*turns, *([turn] if turn else ())) for step in one.steps):
+        shown = (*turns, *([turn] if turn else ()))
+        if not any(step.pages for one in shown for step in one.steps) and not self._speaks_at_length(shown):
             return
         loaded = {(turn.id, n): texts[0][1:] for n, texts in current.items() if turn is not None and texts}
         source = Source(self.counter.count, request.wording, loaded, self.inputs_from, request.known_pages)
@@ -381,12 +383,22 @@ class Paging:
         leaving.pageable_tokens, leaving.is_filling = folded.pageable, folded.is_filling
         for (turn_id, number, pointer), out in folded.out.items():
             place, reason = (turn_id, number), folded.reason((turn_id, number, pointer))
-            if pointer:
+            if pointer == SPEECH:
+                leaving.speech[place], leaving.reasons[turn_id, ~number] = out.text, reason
+            elif pointer:
                 leaving.inputs.setdefault(place, {})[pointer] = out.text
                 leaving.reasons.setdefault(place, reason)
             else:
                 leaving.remains[place] = Text("paged out", out.text, out.tokens)
                 leaving.reasons[place] = reason
+        for place, line in folded.named.items():
+            leaving.named[place] = line
+            leaving.reasons[place] = f"only named, since speech and calls took too much of {limit} tokens"
+
+    def _speaks_at_length(self, turns: Iterable[Turn]) -> bool:
+        if not self.inputs_from:
+            return False
+        return any(long_speech(one, self.inputs_from) for turn in turns for one in turn.layout or ())
 
     async def _wanted(self, request: WindowRequest) -> list[str]:
         """Requested pages, then those picked by the strategy, then resident ones."""

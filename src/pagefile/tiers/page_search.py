@@ -31,6 +31,7 @@ from pagefile.text.reading.json_tree import unescaped
 from pagefile.text.speech import blended
 from pagefile.text.words import terms
 from pagefile.tiers.base import guarded
+from pagefile.tiers.loading import Loading
 from pagefile.tiers.page_in import is_quoted
 from pagefile.tiers.vocabulary import Vocabulary, words_in
 
@@ -207,6 +208,7 @@ class PageSearch:
     #: How long a search waits for embeddings; after that it goes by words.
     timeout_s: float = 1.0
     report: Callable[[Exception], object] = lambda _: None
+    loading: Loading = field(default_factory=Loading)
 
     def __post_init__(self) -> None:
         self._indexes: Lru[Scope, _Index] = Lru(self.max_postings, lambda index: index.words.postings)
@@ -332,7 +334,7 @@ class PageSearch:
             return {}, translated
         asked: Vector | None = None
         # Whatever a foreign embedder raises: the words are still there.
-        with guarded(self.report), anyio.move_on_after(self.timeout_s):
+        with guarded(self.report), anyio.move_on_after(self.loading.or_longer(self.timeout_s)):
             (asked,) = await embedder.embed([query])
             await self._embedded(scope, embedder, index.embeddings)
             if embedder.local:

@@ -226,11 +226,12 @@ class PagefileMiddleware(
             view.request_tokens([*([base] if base else []), *plain.preamble], self._count)
             for base in bases.values()
         )
-        parts = await self._parts(talk, turn, max(_LEAST_WINDOW, self._window_tokens - fixed))
+        own = "" if request.system_message is None else str(request.system_message.text)
+        parts = await self._parts(talk, turn, max(_LEAST_WINDOW, self._window_tokens - fixed), own)
         language = parts.memory.language
         # The guide to archived results is in every request, so that the start of the prompt does not change when the
         # first result is archived.
-        system = replace(parts, guide="").system
+        system = replace(parts, guide="", instructions="").system
         known = await self._edge.memory.engine.tier(Facts).book.revision(talk.chat.scope)
         memory = parts.beside
         if turn.status == "open":
@@ -251,11 +252,16 @@ class PagefileMiddleware(
         full = replace(whole, tail=shown(placeholders_only=True))
         return full if full.tokens(self._count) <= self._window_tokens else replace(whole, tail=shown())
 
-    async def _parts(self, talk: Talk, turn: Turn, window_tokens: int) -> Parts:
+    async def _parts(self, talk: Talk, turn: Turn, window_tokens: int, own: str) -> Parts:
+        """The window, with the agent's own system prompt: it is in the bill, and says which language is spoken before the user does."""
         # A done turn that is run again has its place in the log already: the window is that of its question.
         current: dict[str, Any] = {"turn": turn} if turn.status == "open" else {"query": turn.user}
         window = await talk.chat.context(
-            **current, window_tokens=window_tokens, recent_turns=self._recent_turns, placement="tail"
+            **current,
+            window_tokens=window_tokens + self._count(own),
+            recent_turns=self._recent_turns,
+            placement="tail",
+            instructions=own or None,
         )
         if any(shown.turn_id not in talk.turns for shown in window.parts.turns):
             listing = await talk.chat.turns(newest=True, limit=len(window.receipt) + 1)
