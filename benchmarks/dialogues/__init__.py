@@ -16,7 +16,7 @@ Language = Literal["en", "zh"]
 Parts = tuple[tuple[str, ...], ...]
 
 #: Conversations that no weights are fitted to.
-FITTED_TO_NONE = ("_sealed", "_errands")
+FITTED_TO_NONE = ("_sealed", "_errands", "_held")
 
 _SENTENCE = re.compile(r"(?<=[。！？；])|(?<=[.!?;])(?<!Mr\.)(?<!Ms\.)(?<!Dr\.)(?<!Mrs\.)\s+")
 
