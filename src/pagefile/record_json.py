@@ -88,6 +88,7 @@ class HitOut(Mirror[records.Hit]):
         "parts": "What the score is made of.",
         "before": "The turn before it.",
         "after": "The turn after it.",
+        "status": "`aborted` if no answer came.",
     }
 
 

@@ -424,6 +424,8 @@ class Hit:
     #: The neighbouring turns in its conversation.
     before: Turn | None
     after: Turn | None
+    #: "aborted" if no answer came.
+    status: Status
 
 
 @dataclass(frozen=True, slots=True)

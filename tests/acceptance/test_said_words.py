@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import anyio
+import pytest
 from hypothesis import example, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
@@ -125,6 +126,64 @@ async def test_yesterday_is_yesterday_there(tmp_path):
                 await chat.record(f"晚饭吃了{food}", "好的", at=datetime(2026, 6, day, 11, tzinfo=UTC))
             asking = memory.conversation("c", user_id="u", timezone=timezone)
             assert "烤鱼" in (await asking.recall("昨天晚饭吃了什么？", 3))[0].text
+
+
+UNANSWERED = {
+    "en": (
+        "I'm allergic to penicillin.",
+        "user (unanswered): I'm allergic to penicillin.",
+        "Another {} about {}.",
+    ),
+    "zh": ("我对青霉素过敏。", "用户（未获回答）: 我对青霉素过敏。", "再说第{}件事，关于{}。"),
+}
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+async def test_what_was_not_answered_is_marked_in_every_later_summary_and_when_it_is_recalled(language):
+    """Not told as if it had been dealt with: in the first summary, in one that is made from it, in recall here and elsewhere."""
+    said, line, other = UNANSWERED[language]
+    topics = ["trains", "bread", "snow", "chess", "tulips", "tax", "opera", "boats"]
+    async with Memory.open("memory://", settings=BY_HAND, embedder="none") as memory:
+        chat = memory.conversation("c", user_id="u")
+        await chat.abort(await chat.begin(said))
+        for round_ in (0, 1):
+            for number, topic in enumerate(topics[4 * round_ : 4 * round_ + 4]):
+                await chat.record(other.format(number, topic), "Noted." if language == "en" else "好的。")
+            assert line in (await chat.checkpoint(recent_turns=0)).summary.splitlines()
+        (found,) = await chat.recall(said, 1)
+        assert ("aborted", said) == (found.status, found.text)
+        window = await memory.conversation("d", user_id="u").context(said)
+        mark = {"en": "[This message was not answered.]", "zh": "[这条消息没有得到回答]"}[language]
+        assert f"- {said} → {mark}" in str(window.messages)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+async def test_who_writes_a_summary_reads_what_was_not_answered(language):
+    """Before the words, as in our own summaries."""
+    said, line, other = UNANSWERED[language]
+    read: list[str] = []
+
+    def write(text: str) -> str:
+        read.append(text)
+        return text.splitlines()[0]
+
+    async with Memory.open("memory://", settings=BY_HAND, summarizer=write, embedder="none") as memory:
+        chat = memory.conversation("c", user_id="u")
+        await chat.abort(await chat.begin(said))
+        await chat.record(other.format(1, "trains"), "Noted.")
+        summary = (await chat.checkpoint(recent_turns=0)).summary
+    capitals = line.replace("user", "User")
+    assert [capitals] == read[0].splitlines()[:1]
+    assert capitals == summary
+
+
+async def test_what_is_asked_again_and_answered_is_no_longer_unanswered():
+    """People say the same again when an answer fails."""
+    async with Memory.open("memory://", settings=BY_HAND, embedder="none") as memory:
+        chat = memory.conversation("c", user_id="u")
+        await chat.abort(await chat.begin("I'm allergic to penicillin."))
+        await chat.record("I'm allergic to penicillin.", "I will remember.")
+        assert (await chat.checkpoint(recent_turns=0)).summary == "user: I'm allergic to penicillin."
 
 
 PRICES = "\n".join(f"P-{n:04} costs {n * 7 % 1000} euros" for n in range(900))

@@ -212,10 +212,14 @@ def recall(
             **({"parts": _parts} if scores else {}),
             "said": lambda hit: f"{within_time(hit.at).astimezone():%Y-%m-%d}",
             "~conversation": lambda hit: visible(hit.conversation_id),
-            "text": lambda hit: shortened(hit.text, 160, full=full),
+            "text": lambda hit: shortened(hit.text, 160, full=full) + _NO_ANSWER[hit.status],
         },
         missing=missing,
     )
+
+
+#: What is added to a text that was found.
+_NO_ANSWER = {"open": "", "done": "", "aborted": " [not answered]"}
 
 
 async def _has_any(cli: Invocation, memory: Memory, user_id: str | None) -> bool:

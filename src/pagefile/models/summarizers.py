@@ -14,10 +14,14 @@ from pagefile.ports import ChatModel, Summarizer, SummaryRequest
 from pagefile.text.extract import summarize
 from pagefile.text.refusals import rejection
 from pagefile.text.sentences import Language, clip, language
+from pagefile.text.speakers import UNANSWERED
 from pagefile.text.summary_guard import Asked, completed
 from pagefile.text.tokens import open_counter
 
-_SPEAKERS = {"zh": {"user": "用户", "assistant": "AI"}, "en": {"user": "User", "assistant": "Assistant"}}
+_SPEAKERS = {
+    "zh": {"user": "用户", "assistant": "AI", UNANSWERED["en"]: UNANSWERED["zh"]},
+    "en": {"user": "User", "assistant": "Assistant", UNANSWERED["en"]: UNANSWERED["en"].capitalize()},
+}
 #: What a model reads of a tool result: its head and tail.
 _READ_CHARS = 12_000
 _SYNOPSIS_CHARS = 400

@@ -48,7 +48,7 @@ class SummaryRequest:
     """The input of a summary: the previous summary, and what was said since."""
 
     previous: str | None
-    #: Speaker ("user", "assistant") and text, oldest first.
+    #: Speaker ("user", "assistant", or "user (unanswered)" where no answer came) and text, oldest first.
     said: tuple[tuple[str, str], ...]
     max_tokens: int
     #: The language to write in; None for that of what was said.

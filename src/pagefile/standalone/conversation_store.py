@@ -22,6 +22,7 @@ from pagefile.ports import ENDED, EntryQuery, LogReader, LogView, ViewRequest
 from pagefile.records import Scope, Turn, checked_id
 from pagefile.standalone.session import SPEAKERS
 from pagefile.stores.session import Role, sides
+from pagefile.text.speakers import UNANSWERED
 from pagefile.tiers.checkpoints import Checkpoints
 from pagefile.tiers.history import History
 
@@ -367,7 +368,12 @@ def format_messages(messages: Iterable[ConversationMessage]) -> str:
 
 
 def lines_of(said: Iterable[tuple[str, str]]) -> str:
-    return "\n".join(f"{SPEAKERS[_role(role)]}: {text.replace(chr(10), ' ')}" for role, text in said)
+    lines = ((_speaker(role), text.replace("\n", " ")) for role, text in said)
+    return "\n".join(f"{speaker}: {text}" for speaker, text in lines)
+
+
+def _speaker(role: str) -> str:
+    return UNANSWERED["zh"] if role == UNANSWERED["en"] else SPEAKERS[_role(role)]
 
 
 def _message(turn: Turn, role: Role, content: str, number: int = 0) -> ConversationMessage:

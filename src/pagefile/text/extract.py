@@ -12,6 +12,7 @@ from typing import NamedTuple
 from pagefile.text.corrections import ALSO, CERTAIN, LIKELY, Statement, may_go, successions
 from pagefile.text.sentences import Language, cut_to, is_cjk, sentences
 from pagefile.text.sentences import language as language_of
+from pagefile.text.speakers import UNANSWERED
 from pagefile.text.tables import filled, table
 from pagefile.text.words import TRIVIAL, terms
 
@@ -59,10 +60,18 @@ def says_anchors(summary: str, phrase: str) -> bool:
 
 
 #: Speakers whose statements take precedence: what users said about themselves must not be lost.
-_USERS = frozenset({"user", "human", "用户"})
+_USERS = frozenset({"user", "human", "用户", *UNANSWERED.values()})
 _ASSISTANTS = frozenset({"assistant", "ai", "助手"})
 _SPEAKERS = _USERS | _ASSISTANTS | frozenset({"system", "系统", "tool", "工具"})
-_NAMES = {"zh": {"user": "用户", "assistant": "助手", "system": "系统", "tool": "工具"}}
+_NAMES = {
+    "zh": {
+        "user": "用户",
+        "assistant": "助手",
+        "system": "系统",
+        "tool": "工具",
+        UNANSWERED["en"]: UNANSWERED["zh"],
+    }
+}
 #: Prefix of a statement that updates the one before it.
 _LATER = {"en": "Later: ", "zh": "后来："}
 #: Between statements that the same one may update.
@@ -249,7 +258,9 @@ def _current(pool: Sequence[_Sentence], *, known_below: int) -> list[_Sentence]:
     groups = _Groups(len(pool))
     pairs = (pair for at in kept for pair in links.beside(at))
     for _, at, other in sorted(pairs, key=lambda pair: -pair[0]):
-        groups.join(at, other)
+        # A line has one speaker, and says of what it has whether it was answered.
+        if pool[at].speaker == pool[other].speaker:
+            groups.join(at, other)
     shown: list[_Sentence] = []
     earlier: defaultdict[int, list[_Sentence]] = defaultdict(list)
     for at, sentence in kept.items():

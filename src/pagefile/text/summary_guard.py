@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from pagefile.text.extract import anchors, says_anchors, summarize
 from pagefile.text.sentences import Language, language, sentences
+from pagefile.text.speakers import UNANSWERED, says_unanswered
 from pagefile.text.words import terms
 
 #: How much of what the rules keep a model's summary has to say; it puts dates and amounts in other forms, too, which are not recognised.
@@ -34,7 +35,7 @@ _AROUND = re.compile(
       | (?:希望|如果|如有|需要)[^\n]{0,30}(?:帮助|问题|告诉我|随时)[^\n]* $ )"""
 )
 #: Who said a line of the rules' summary.
-_SPEAKER = re.compile(r"(?P<who>(?:[^\s:：]{1,20}: )?)(?P<said>.*\S.*)")
+_SPEAKER = re.compile(rf"(?P<who>(?:(?:[^\s:：]{{1,20}}|{re.escape(UNANSWERED['en'])}): )?)(?P<said>.*\S.*)")
 #: What stands before a copied sentence: a bullet, a number, who said it, or "Summary so far:".
 _BEFORE = re.compile(
     r"^[\s#*>•-]*(?:\d+[.)、]\s*)?(?:\*{0,2}\w+(?: \w+){0,2}(?:\*{0,2}:\*{0,2}\s|\*{0,2}：\*{0,2})\s*)?"
@@ -64,7 +65,8 @@ def completed(answer: str, asked: Asked) -> str | None:
     kept = list(_told(by_rules))
     if not text or _is_copied(plain, given) or not _says_enough(text, kept):
         return None
-    missing = [(who, one) for who, one in kept if not _says(text, one)]
+    unmarked = set[str]() if says_unanswered(text) else {f"{label}: " for label in UNANSWERED.values()}
+    missing = [(who, one) for who, one in kept if who in unmarked or not _says(text, one)]
     added = _fitting(missing, asked.limit - asked.measure(text) - 1, asked.measure)
     return "\n".join(part for part in (text, _lines(added)) if part)
 

@@ -10,7 +10,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 from typing import NamedTuple
 from uuid import uuid4
 
@@ -25,6 +25,7 @@ from pagefile.text.extract import anchor_phrases, summarize
 from pagefile.text.refusals import rejection
 from pagefile.text.sentences import Language, fitting_sentences, sentences
 from pagefile.text.sentences import language as language_of
+from pagefile.text.speakers import UNANSWERED
 from pagefile.tiers.base import Counter, Redact, guarded, unredacted, within
 from pagefile.tiers.languages import Languages
 from pagefile.window.forms import summary_most
@@ -77,8 +78,7 @@ async def summary_of(
     language: Language | None = None,
 ) -> Summary:
     """One text for the previous summary and these turns; extracted from them if the summarizer fails."""
-    sides = [side for turn in turns for side in (("user", turn.user), ("assistant", turn.assistant))]
-    said = [(speaker, text) for speaker, text in sides if text]
+    said = list(_said(turns))
     errors: list[Exception] = []
     # Whatever a model or a caller's function raises: the conversation must continue.
     with guarded(errors.append):
@@ -95,6 +95,18 @@ async def summary_of(
     fitting = {"limit": max_tokens, "measure": counter.count}
     extract = partial(summarize, said, previous=previous, language=language, **fitting)
     return Summary(await anyio.to_thread.run_sync(extract), reason)
+
+
+def _said(turns: Sequence[Turn]) -> Iterator[tuple[str, str]]:
+    """Who said what; an unanswered message that is repeated in the next turn is said once."""
+    for turn, following in zip_longest(turns, turns[1:]):
+        if turn.status == "done":
+            sides = ("user", turn.user), ("assistant", turn.assistant)
+        elif following and turn.said.strip() == following.said.strip():
+            continue
+        else:
+            sides = ((UNANSWERED["en"], turn.user),)
+        yield from ((speaker, text) for speaker, text in sides if text)
 
 
 def parts(said: Sequence[tuple[str, str]], max_chars: int) -> Iterator[list[tuple[str, str]]]:

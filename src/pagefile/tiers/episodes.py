@@ -47,7 +47,7 @@ from pagefile.window import value
 from pagefile.window.budget import MAX_SHARE, recall_room
 from pagefile.window.candidates import Block, Candidate
 from pagefile.window.recalled import about, recalled_forms
-from pagefile.window.turn_notes import is_large
+from pagefile.window.turn_notes import is_large, status_line
 
 #: Turns read at once: many take memory that is not given back, and hold up everything else.
 _BATCH = 1000
@@ -528,7 +528,7 @@ class Episodes(base.OwnTier):
         asked = tuple(dict.fromkeys(terms(request.searched)))
         said: dict[str, tuple[_Chosen, Turn, str]] = {}
         for chosen, turn in found:
-            fetched = unpaged_results(turn) if turn.steps else ""
+            fetched = unpaged_results(turn) if turn.steps else status_line(turn, request.wording)
             said.setdefault(_wording(turn, fetched), (chosen, turn, fetched))
         ordered = sorted(said.values(), key=lambda one: (one[1].at, one[0].conversation, one[0].seq))
         names = _distinct_names(turn for _, turn, _ in ordered)
@@ -686,4 +686,5 @@ def _hit(near: ports.Neighbourhood, found: Found[_Key]) -> Hit:
         metadata=turn.metadata,
         before=near.before,
         after=near.after,
+        status=turn.status,
     )

@@ -231,3 +231,24 @@ async def test_a_checkpoint_by_a_weak_model_is_the_one_without_a_model(weak):
             made.append((await chat.checkpoint(recent_turns=0)).summary)
     assert made[0] == made[1]
     assert "penicillin" in made[0]
+
+
+@pytest.mark.parametrize(
+    ("own", "added"),
+    [
+        (
+            "The user is allergic to penicillin and has two cats.",
+            ["user (unanswered): I'm allergic to penicillin."],
+        ),
+        ("The user is allergic to penicillin, which was never answered, and has two cats.", []),
+    ],
+)
+async def test_that_no_answer_came_is_added_where_a_model_leaves_it_out(own, added):
+    """The words alone would read as if somebody had dealt with them."""
+    said = (
+        ("user (unanswered)", "I'm allergic to penicillin."),
+        ("user", "I have two cats."),
+        ("assistant", "Nice."),
+    )
+    summary = await ChatSummarizer(Scripted(own)).summarize(SummaryRequest(None, said, 400, "en"))
+    assert [own, *added] == summary.splitlines()

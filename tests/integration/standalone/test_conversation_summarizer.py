@@ -205,7 +205,7 @@ async def test_what_had_no_answer_is_read_and_what_is_open_is_not(summarizer, co
     await talk(conversations, *range(6))
     await conversations.append_message("c", "user", "还没回答")
     await summarizer.generate_summary("c")
-    assert ["用户: 断了\n" + lines(0, 1, 2)] == llm.read
+    assert ["用户（未获回答）: 断了\n" + lines(0, 1, 2)] == llm.read
 
 
 async def test_nothing_is_passed_over_unread(conversations):
