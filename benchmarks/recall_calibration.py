@@ -75,8 +75,8 @@ class Past:
         self.vectors: list[npt.NDArray[np.float32]] = []
 
     async def add(self, conversation: str, at: datetime, user: str | None, assistant: str | None) -> None:
-        said, answered = said_terms(user or ""), terms(assistant or "")
-        placed = Placed(len(self.texts), conversation, at, said or answered, answered if said else ())
+        said, answered = " ".join(said_terms(user or "")), " ".join(terms(assistant or ""))
+        placed = Placed(len(self.texts), conversation, at, said or answered, answered if said else "")
         self.index.add(placed)
         self.texts.append((user, assistant))
         self.placed.append(placed)

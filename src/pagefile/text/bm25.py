@@ -117,7 +117,7 @@ class WordIndex(SlotIndex[K]):
 
     def add(self, key: K, words: Sequence[str], aside: Sequence[str] = ()) -> None:
         """Add a document, in which words in `aside` count less; an existing key is left as it is."""
-        self.extend([(key, Document(words, aside))])
+        self.extend([(key, Document(" ".join(words), " ".join(aside)))])
 
     def extend(self, documents: Iterable[tuple[K, Document]]) -> None:
         """Add documents; many at once take a tenth of the time."""

@@ -5,14 +5,16 @@ process that starts would spend seconds on making them. So most documents are in
 never change, and only the newest in a dict; segments are merged as they grow in number.
 
 A term is known by 48 bits of its hash alone: that two of a hundred thousand terms share theirs happens to one user in
-fifty thousand, who then finds the turns of both.
+fifty thousand, who then finds the turns of both. Hashes are made of the bytes of many texts at once, never of words as
+objects: a user of ten thousand turns has a million of them.
 """
 
 from array import array
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from itertools import chain
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import pairwise
 from typing import NamedTuple, Self, TypeAlias
 
 from pagefile.arrays import Bools, Float32s, Int32s, Int64s, Numbers, np
@@ -27,25 +29,34 @@ _RECENT = 1024
 #: Segments are merged up to this many documents, whose numbers then take two bytes.
 _SLOT_BITS = 15
 _MOST = 1 << _SLOT_BITS
+#: Pairs that are merged at once.
+_PAIRS_AT_ONCE = 1 << 17
 #: The bits of a hash that are a term. Below them is room for the number of a document and for how a word is said in it, so
 #: that sorting numbers is all it takes to count words.
 _TERM = -1 << _SLOT_BITS + 1
-#: Documents whose words are hashed in one go: the interpreter does nothing else meanwhile.
+#: Texts that are hashed in one go, to stay in the processor's cache.
 _AT_ONCE = 64
+#: What the bytes of a word are weighted with, as digits are with ten, and what numbers are scattered with; both are odd.
+_BASE, _SCATTER = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
+_ALL = 1 << 64
+#: More are made for texts that are longer.
+_KEPT_POWERS = 1 << 16
 
 
 class Document(NamedTuple):
-    words: Sequence[str]
+    """Its words, separated by spaces."""
+
+    words: str
     #: Words that count less.
-    aside: Sequence[str] = ()
+    aside: str = ""
 
     @property
     def length(self) -> float:
-        return len(self.words) + ASIDE * len(self.aside)
+        return _number(self.words) + ASIDE * _number(self.aside)
 
     def counts(self) -> dict[str, float]:
-        counts: dict[str, float] = dict(Counter(self.words))
-        for word, count in Counter(self.aside).items():
+        counts: dict[str, float] = dict(Counter(self.words.split()))
+        for word, count in Counter(self.aside.split()).items():
             counts[word] = counts.get(word, 0) + ASIDE * count
         return counts
 
@@ -111,8 +122,8 @@ class Postings:
 
     def add(self, document: Document) -> None:
         counts = document.counts()
-        for word, count in counts.items():
-            posting = self._recent[_term(word)]
+        for term, count in zip(_hashes([*counts]).tolist(), counts.values(), strict=True):
+            posting = self._recent[term]
             posting.slots.append(self._size)
             posting.counts.append(count)
         self._entries += len(counts)
@@ -178,7 +189,7 @@ class Postings:
 
     def has(self, word: str, slot: int) -> bool:
         if slot >= self._sealed:
-            term = _term(word)
+            term = int(_hashes([word])[0])
             return term in self._recent and _within(self._recent[term].slots, slot)
         segment = next(one for one in reversed(self._segments) if one.first <= slot)
         _, at = _found(segment, _hashes([word]))
@@ -224,12 +235,56 @@ def _belong_together(earlier: _Segment, later: _Segment) -> bool:
     return earlier.documents < 2 * later.documents and earlier.documents + later.documents <= _MOST
 
 
-def _term(word: str) -> int:
-    return hash(word) & _TERM
+def _number(text: str) -> int:
+    """How many words a text has."""
+    return text.count(" ") + 1 if text else 0
 
 
 def _hashes(words: Sequence[str]) -> Int64s:
-    return np.fromiter(map(hash, words), np.int64, len(words)) & _TERM
+    """The terms of words that have no spaces."""
+    return _hashed(_Said.of([word.encode() for word in words])) if words else np.zeros(0, np.int64)
+
+
+class _Said(NamedTuple):
+    """The bytes of texts with a space after each, and where their words begin."""
+
+    data: Numbers
+    starts: Int64s
+
+    @classmethod
+    def of(cls, texts: Sequence[bytes]) -> Self:
+        data = np.frombuffer(b" ".join([*texts, b""]), np.uint8)
+        return cls(data, np.concatenate([np.zeros(1, np.int64), np.flatnonzero(data[:-1] == ord(" ")) + 1]))
+
+
+def _hashed(said: _Said) -> Int64s:
+    """The terms of all words."""
+    data, starts = said
+    powers, inverse = _powers(len(data))
+    # A number with a digit for each byte, as if its word were the first.
+    digits = np.cumsum(data * powers[: len(data)])[np.append(starts[1:], len(data)) - 1]
+    digits = np.diff(digits, prepend=np.uint64(0)) * inverse[starts]
+    digits ^= digits >> np.uint64(32)
+    digits *= np.uint64(_SCATTER)
+    digits ^= digits >> np.uint64(32)
+    return digits.view(np.int64) & _TERM
+
+
+def _powers(size: int) -> tuple[Numbers, Numbers]:
+    """Those of the base and of its inverse, modulo 2^64."""
+    return _kept_powers() if size <= _KEPT_POWERS else _made_powers(size)
+
+
+@cache
+def _kept_powers() -> tuple[Numbers, Numbers]:
+    return _made_powers(_KEPT_POWERS)
+
+
+def _made_powers(size: int) -> tuple[Numbers, Numbers]:
+    factors = np.full((2, size), [[_BASE], [pow(_BASE, -1, _ALL)]], np.uint64)
+    factors[:, 0] = 1
+    powers, inverse = np.multiply.accumulate(factors, axis=1)
+    return powers, inverse
 
 
 def _found(segment: _Segment, hashes: Int64s) -> tuple[Int64s, Int64s]:
@@ -287,36 +342,65 @@ def _counted(first: int, documents: Sequence[Document]) -> _Segment:
     return _segment(first, len(documents), terms << _SLOT_BITS + 1, starts, pairs & _MOST - 1, tenths)
 
 
-def _keys(texts: Sequence[Sequence[str]], aside: int) -> Int64s:
+def _keys(texts: Sequence[str], aside: int) -> Int64s:
     """The term of every word of these texts, with the number of its text in the bits below."""
     parts = [np.zeros(0, np.int64)]
     for start in range(0, len(texts), _AT_ONCE):
-        some = texts[start : start + _AT_ONCE]
-        lengths = [*map(len, some)]
-        hashes = np.fromiter(map(hash, chain.from_iterable(some)), np.int64, sum(lengths))
-        numbers = np.repeat(np.arange(start, start + len(some)), lengths)
-        parts.append(hashes & _TERM | numbers << 1 | aside)
+        some = {
+            number: text.encode()
+            for number, text in enumerate(texts[start : start + _AT_ONCE], start)
+            if text
+        }
+        if some:
+            said = _Said.of([*some.values()])
+            ends = np.searchsorted(said.starts, np.cumsum([len(text) + 1 for text in some.values()]))
+            numbers = np.array([*some]) << 1 | aside
+            parts.append(_hashed(said) | np.repeat(numbers, np.diff(ends, prepend=0)))
     return np.concatenate(parts)
 
 
 def _merged(earlier: _Segment, later: _Segment) -> _Segment:
-    """Two neighbouring segments as one: of each term, the pairs of the earlier come first."""
-    both = earlier, later
-    terms = np.union1d(earlier.terms, later.terms)
-    places = [np.searchsorted(terms, one.terms) for one in both]
-    lengths = np.zeros((2, len(terms)), np.int64)
-    for row, place, one in zip(lengths, places, both, strict=True):
-        row[place] = np.diff(one.starts)
-    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths.sum(axis=0))])
+    """Two neighbouring segments as one: of each term, the pairs of the earlier come first.
+
+    It is done in parts, since at once it would take ten times the memory of the segments.
+    """
     documents = earlier.documents + later.documents
-    slots = np.empty(starts[-1], np.min_scalar_type(documents - 1))
-    tenths = np.empty(starts[-1], np.result_type(earlier.tenths, later.tenths))
-    begins = starts[places[0]], (starts[:-1] + lengths[0])[places[1]]
-    for one, begin, shift in zip(both, begins, (0, earlier.documents), strict=True):
-        at = np.arange(len(one.slots)) + np.repeat(begin - one.starts[:-1], np.diff(one.starts))
-        slots[at] = one.slots + slots.dtype.type(shift)
-        tenths[at] = one.tenths
-    return _Segment(earlier.first, documents, terms, starts, slots, tenths)
+    size = len(earlier.slots) + len(later.slots)
+    slots = np.empty(size, np.min_scalar_type(documents - 1))
+    tenths = np.empty(size, np.result_type(earlier.tenths, later.tenths))
+    terms, starts, end = [earlier.terms[:0]], [earlier.starts[:0]], 0
+    for parts in _parts(earlier, later):
+        first, second = (_pairs(one, *part) for one, part in zip((earlier, later), parts, strict=True))
+        keys = np.concatenate([first[0], second[0] + earlier.documents])
+        # Two sorted halves, which a stable sort merges.
+        order = np.argsort(keys, kind="stable")
+        keys = keys[order]
+        part = slice(end, end + len(keys))
+        slots[part] = keys & ~_TERM
+        tenths[part] = np.concatenate([first[1], second[1]])[order]
+        some, begins = _runs(keys & _TERM)
+        terms.append(some)
+        starts.append(begins + end)
+        end += len(keys)
+    ends = np.append(np.concatenate(starts), end)
+    return _Segment(earlier.first, documents, np.concatenate(terms), ends, slots, tenths)
+
+
+def _parts(earlier: _Segment, later: _Segment) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """Which terms of both segments to take at once: as many of the earlier as have so many pairs."""
+    cuts = np.unique(np.searchsorted(earlier.starts, np.arange(0, len(earlier.slots), _PAIRS_AT_ONCE)))
+    cuts = cuts[(cuts > 0) & (cuts < len(earlier.terms))]
+    places = np.searchsorted(later.terms, earlier.terms[cuts])
+    ours = [0, *cuts.tolist(), len(earlier.terms)]
+    theirs = [0, *places.tolist(), len(later.terms)]
+    return zip(pairwise(ours), pairwise(theirs), strict=True)
+
+
+def _pairs(segment: _Segment, begin: int, end: int) -> tuple[Int64s, Numbers]:
+    """The pairs of some terms as numbers, in their order, and how often each is."""
+    starts = segment.starts[begin : end + 1]
+    part = slice(starts[0], starts[-1])
+    return np.repeat(segment.terms[begin:end], np.diff(starts)) | segment.slots[part], segment.tenths[part]
 
 
 def _living(segment: _Segment, alive: Bools, renumbered: Int32s, first: int) -> _Segment:

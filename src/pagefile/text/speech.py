@@ -23,9 +23,9 @@ _MAX_NAME_CHARS = 30
 
 
 class Speech(NamedTuple):
-    """The terms of a turn without its marks, and what the marks say."""
+    """The terms of a turn without its marks, separated by spaces, and what the marks say."""
 
-    words: Sequence[str]
+    words: str
     speaker: str | None
     asks: bool
     lasts: bool = False
@@ -43,18 +43,22 @@ def said_terms(text: str) -> list[str]:
     return found
 
 
-def speech(marked: Sequence[str]) -> Speech:
-    """The inverse of `said_terms`; terms without marks are just words."""
-    end = len(marked)
-    if asks := end > 0 and marked[end - 1] == _ASKS:
-        end -= 1
-    if wants := end > 0 and marked[end - 1] == _LASTS:
-        end -= 1
+def speech(marked: str) -> Speech:
+    """The inverse of `said_terms`, joined by spaces; terms without marks are just words."""
+    words, asks = _without(marked, _ASKS)
+    words, wants = _without(words, _LASTS)
     speaker = None
-    if end and len(marked[end - 1]) > 1 and marked[end - 1].endswith(_SPEAKER):
-        end -= 1
-        speaker = marked[end][:-1].replace("_", " ")
-    return Speech(marked if end == len(marked) else marked[:end], speaker, asks, wants)
+    if words.endswith(_SPEAKER):
+        words, _, last = words.rpartition(" ")
+        speaker = last[:-1].replace("_", " ")
+    return Speech(words, speaker, asks, wants)
+
+
+def _without(words: str, mark: str) -> tuple[str, bool]:
+    """The words without a mark at their end, and whether it was there."""
+    if not words.endswith(mark):
+        return words, False
+    return words[: -len(mark)].rstrip(), True
 
 
 def named(question: str, names: Iterable[str]) -> set[str]:

@@ -1,9 +1,10 @@
 """What is known of each turn besides its words, one number per turn and kind: neighbours, session, time, speaker."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 
 from pagefile.arrays import Bools, Column, Float64s, Int32s, Int64s, Numbers, np
 from pagefile.text.sentences import is_cjk
@@ -20,16 +21,8 @@ _LANGUAGE_WORDS = 8
 REACH = 2
 
 
-class NewTurn(NamedTuple):
-    conversation: str
-    at: datetime
-    said: Speech
-    #: How many words it has.
-    length: float
-    answered: bool
-
-
-class _End(NamedTuple):
+@dataclass(slots=True)
+class _End:
     """The number of a conversation, when its last turn was said, and in which session."""
 
     number: int
@@ -60,31 +53,43 @@ class TurnColumns:
     def __len__(self) -> int:
         return len(self._at)
 
-    def extend(self, turns: Sequence[NewTurn]) -> None:
-        ends = [self._end(turn) for turn in turns]
-        sessions = [end.session for end in ends]
+    def extend(
+        self,
+        conversations: Sequence[str],
+        times: Sequence[datetime],
+        said: Sequence[Speech],
+        lengths: Sequence[float],
+        answered: Sequence[bool],
+    ) -> None:
+        """Turns by what is known of them; `lengths` are their numbers of words."""
+        at = [time.timestamp() for time in times]
+        numbers, sessions = self._ended(conversations, at)
         self._session.extend(sessions)
         self._session_lengths.extend([0.0] * (self._sessions - len(self._session_lengths)))
-        np.add.at(self._session_lengths.view, sessions, [turn.length for turn in turns])
-        self._conversation.extend([end.number for end in ends])
-        self._at.extend([end.at for end in ends])
-        self._asks.extend([turn.said.asks for turn in turns])
-        self._lasts.extend([turn.said.lasts for turn in turns])
-        self._answered.extend([turn.answered for turn in turns])
-        self._speaker.extend([self._speaker_number(turn.said.speaker) for turn in turns])
-        self._chinese += sum(_is_chinese(turn.said.words[:_LANGUAGE_WORDS]) for turn in turns)
+        np.add.at(self._session_lengths.view, sessions, lengths)
+        self._conversation.extend(numbers)
+        self._at.extend(at)
+        self._asks.extend([one.asks for one in said])
+        self._lasts.extend([one.lasts for one in said])
+        self._answered.extend(answered)
+        self._speaker.extend([self._speaker_number(one.speaker) for one in said])
+        self._chinese += sum(_is_chinese(one.words) for one in said)
 
-    def _end(self, turn: NewTurn) -> _End:
-        """Where the conversation of the next turn ends now."""
-        at, last = turn.at.timestamp(), self._ends.get(turn.conversation)
-        number = len(self._ends) if last is None else last.number
-        if last is not None and abs(at - last.at) <= SILENCE_S:
-            session = last.session
-        else:
-            session = self._sessions
-            self._sessions += 1
-        end = self._ends[turn.conversation] = _End(number, at, session)
-        return end
+    def _ended(self, conversations: Sequence[str], times: Sequence[float]) -> tuple[list[int], list[int]]:
+        """The conversation and the session of each turn, by their numbers."""
+        numbers: list[int] = []
+        sessions: list[int] = []
+        for conversation, at in zip(conversations, times, strict=True):
+            end = self._ends.get(conversation)
+            if end is None:
+                end = self._ends[conversation] = _End(len(self._ends), -math.inf, 0)
+            if abs(at - end.at) > SILENCE_S:
+                end.session = self._sessions
+                self._sessions += 1
+            end.at = at
+            numbers.append(end.number)
+            sessions.append(end.session)
+        return numbers, sessions
 
     def _speaker_number(self, speaker: str | None) -> int:
         if speaker is None:
@@ -164,5 +169,8 @@ class TurnColumns:
         return None if by_named.all() else by_named
 
 
-def _is_chinese(words: Sequence[str]) -> bool:
-    return not "".join(words).isascii() and any(not word.isascii() and is_cjk(word[0]) for word in words)
+def _is_chinese(words: str) -> bool:
+    if words.isascii():
+        return False
+    first = words.split(" ", _LANGUAGE_WORDS)[:_LANGUAGE_WORDS]
+    return any(not word.isascii() and is_cjk(word[0]) for word in first)

@@ -7,9 +7,9 @@ computed at query time.
 import re
 import threading
 from collections import Counter
-from collections.abc import Container, Hashable, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, tzinfo
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from pagefile.arrays import Bools, Column, Float64s, Int32s, Int64s, Keyed, Places, np
 from pagefile.records import LATEST
@@ -20,7 +20,7 @@ from pagefile.text.sentences import language
 from pagefile.text.speech import named, speech
 from pagefile.text.standing import is_task
 from pagefile.text.times import periods
-from pagefile.text.turn_columns import NewTurn, TurnColumns
+from pagefile.text.turn_columns import TurnColumns
 from pagefile.text.turn_scores import Similarity, Timely, scores, timely
 from pagefile.text.words import ASKING_TERMS, terms
 
@@ -56,10 +56,10 @@ class Placed(NamedTuple, Generic[K]):
     key: K
     conversation: str
     at: datetime
-    #: With the marks of `said_terms`, which are not words.
-    words: Sequence[str]
+    #: Terms, separated by spaces, with the marks of `said_terms`, which are no words.
+    words: str
     #: Words that count less: an answer is longer than its question and says less about the person.
-    aside: Sequence[str] = ()
+    aside: str = ""
 
 
 class Familiarity(NamedTuple):
@@ -81,11 +81,20 @@ class Familiarity(NamedTuple):
     names_known: bool = False
 
 
+class Keys(Protocol[K]):
+    """Keys by slot: a list, or something smaller."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, slot: int, /) -> K: ...
+    def __iter__(self) -> Iterator[K]: ...
+    def extend(self, keys: list[K], /) -> None: ...
+
+
 class TurnIndex(Generic[K]):
     """Turns of one user, searched by questions. Thread-safe; turns of a conversation are added in order."""
 
-    def __init__(self) -> None:
-        self._keys: list[K] = []
+    def __init__(self, keys: Keys[K] | None = None) -> None:
+        self._keys: Keys[K] = list[K]() if keys is None else keys
         self._slots = Places()
         self._postings = Postings()
         #: How many words each turn has, and all of them.
@@ -122,22 +131,24 @@ class TurnIndex(Generic[K]):
                 first.setdefault(turn.key, turn)
             known = self._slots.of(first).tolist()
             fresh = {key: turn for (key, turn), slot in zip(first.items(), known, strict=True) if slot < 0}
-            said = [speech(turn.words) for turn in fresh.values()]
-            documents = [
-                Document(one.words, turn.aside) for one, turn in zip(said, fresh.values(), strict=True)
-            ]
-            self._keys += fresh
+            self._extend([*fresh.values()])
+            self._keys.extend([*fresh])
             self._slots.extend(fresh)
-            self._postings.extend(documents)
-            lengths = [document.length for document in documents]
-            self._lengths.extend(lengths)
-            self._words += sum(lengths)
-            self._turns.extend(
-                [
-                    NewTurn(turn.conversation, turn.at, one, length, bool(turn.aside))
-                    for turn, one, length in zip(fresh.values(), said, lengths, strict=True)
-                ]
-            )
+
+    def _extend(self, turns: Sequence[Placed[K]]) -> None:
+        said = [speech(turn.words) for turn in turns]
+        documents = [Document(one.words, turn.aside) for one, turn in zip(said, turns, strict=True)]
+        lengths = [document.length for document in documents]
+        self._postings.extend(documents)
+        self._lengths.extend(lengths)
+        self._words += sum(lengths)
+        self._turns.extend(
+            [turn.conversation for turn in turns],
+            [turn.at for turn in turns],
+            said,
+            lengths,
+            [bool(turn.aside) for turn in turns],
+        )
 
     def search(
         self,

@@ -11,7 +11,6 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import accumulate
-from sys import intern
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 from zoneinfo import ZoneInfo
@@ -43,6 +42,7 @@ from pagefile.tiers.derivation import Derivation
 from pagefile.tiers.index_lag import IndexLag
 from pagefile.tiers.page_in import unpaged_results
 from pagefile.tiers.turn_index import ANALYZER, THREAD_FROM, TurnVectors, terms_of
+from pagefile.tiers.turn_keys import TurnKey, TurnKeys
 from pagefile.window import value
 from pagefile.window.budget import MAX_SHARE, recall_room
 from pagefile.window.candidates import Block, Candidate
@@ -50,7 +50,7 @@ from pagefile.window.recalled import about, recalled_forms
 from pagefile.window.turn_notes import is_large, status_line
 
 #: Turns read at once: many take memory that is not given back, and hold up everything else.
-_BATCH = 1000
+_BATCH = 4000
 #: From this many turns on, a search takes long enough to be worth a thread.
 SEARCH_THREAD_FROM = 20_000
 #: How many turns are searched by meaning.
@@ -80,24 +80,16 @@ _CHOICES = 1000
 Horizon = Callable[[], Awaitable[Mapping[str, int]]]
 
 
-class _Key(NamedTuple):
-    """A turn and its position; a plain tuple, because thousands of them are looked up per question."""
-
-    conversation: str
-    seq: int
-    turn_id: str
-
-
 #: Turns by conversation and seq: a fork keeps the ids of the turns it copies.
 _Places: TypeAlias = Mapping[tuple[str, int], Turn]
 _NO_PLACES: _Places = MappingProxyType({})
 #: A turn as it was read, and why it was found.
-_Read: TypeAlias = tuple[ports.Neighbourhood, Found[_Key]]
+_Read: TypeAlias = tuple[ports.Neighbourhood, Found[TurnKey]]
 
 
 @dataclass(slots=True)
 class _Index:
-    turns: TurnIndex[_Key] = field(default_factory=TurnIndex[_Key])
+    turns: TurnIndex[TurnKey] = field(default_factory=lambda: TurnIndex[TurnKey](TurnKeys()))
     known: dict[str, int] = field(default_factory=dict[str, int])
     lock: anyio.Lock = field(default_factory=anyio.Lock)
 
@@ -106,17 +98,16 @@ class _Index:
         self.known.update((row.conversation, row.seq) for row in rows)
 
 
-def _placed(row: ports.TurnTerms) -> Placed[_Key]:
-    # Interned: a conversation's name is in the key of every turn.
-    key = _Key(intern(row.conversation), row.seq, row.turn_id)
-    said, answered = (row.said or "").split(), (row.answered or "").split()
-    return Placed(key, key.conversation, row.at, said or answered, answered if said else ())
+def _placed(row: ports.TurnTerms) -> Placed[TurnKey]:
+    key = TurnKey(row.conversation, row.seq, row.turn_id)
+    said, answered = row.said or "", row.answered or ""
+    return Placed(key, key.conversation, row.at, said or answered, answered if said else "")
 
 
 class _Ranking(NamedTuple):
     """Turns ranked for a question, what is known of its words, and a note on how they were found."""
 
-    found: Sequence[Found[_Key]]
+    found: Sequence[Found[TurnKey]]
     familiarity: Familiarity
     note: str | None = None
 
@@ -305,7 +296,7 @@ class Episodes(base.OwnTier):
         # A conversation that was reset starts over: what came before it is found when it is searched for, and by itself never.
         here, reset = request.scope.conversation, request.view.head.reset_seq
 
-        def may_show(one: _Key | _Chosen) -> bool:
+        def may_show(one: TurnKey | _Chosen) -> bool:
             return one.turn_id not in seen and (one.conversation != here or one.seq > reset)
 
         def valued(ranking: _Ranking) -> list[_Chosen]:
@@ -341,7 +332,7 @@ class Episodes(base.OwnTier):
         return [one for one in chosen if one.conversation not in other]
 
     def _valued(
-        self, query: str, fresh: Sequence[Found[_Key]], familiarity: Familiarity, *, in_talk: bool
+        self, query: str, fresh: Sequence[Found[TurnKey]], familiarity: Familiarity, *, in_talk: bool
     ) -> list[_Chosen]:
         """Those that are worth the fewest tokens a turn may take; none if the message does not need memory."""
         # A question about a time alone asks for everything said then.
@@ -402,7 +393,7 @@ class Episodes(base.OwnTier):
     async def _meaning(
         self, index: _Index, scope: Scope, question: str, timeout_s: float, shared: base.Vectors | None
     ) -> tuple[Keyed | None, str | None]:
-        """How similar the turns closest in meaning are, by `_Key`, and a note for the receipt, if any. It never fails."""
+        """How similar the turns closest in meaning are, by `TurnKey`, and a note for the receipt, if any. It never fails."""
         vectors, health = self.derivation.vectors, self.derivation.health
         if vectors is None:
             return None, None
@@ -464,7 +455,7 @@ class Episodes(base.OwnTier):
         similar = Keyed.of(dict(zip(keys, await vectors.similar(question, read, shared), strict=True)))
         return found.joined(similar)
 
-    async def _read(self, home: Scope, found: Sequence[Found[_Key]]) -> list[ports.Neighbourhood] | None:
+    async def _read(self, home: Scope, found: Sequence[Found[TurnKey]]) -> list[ports.Neighbourhood] | None:
         """The turns themselves; None if one of them is no longer what was ranked."""
         if not found:
             return []
@@ -613,7 +604,7 @@ def _opening(query: str, familiarity: Familiarity, *, leans: bool, meant: bool) 
     return value.OPENING_FOR_TASK if is_task(query) else value.OPENING
 
 
-def _enough(valued: Iterable[tuple[Found[_Key], float]]) -> list[tuple[Found[_Key], float]]:
+def _enough(valued: Iterable[tuple[Found[TurnKey], float]]) -> list[tuple[Found[TurnKey], float]]:
     """The best of them, until `_ENOUGH` are expected to help."""
     best = sorted(valued, key=lambda one: -one[1])
     return best[: 1 + bisect_left([*accumulate(worth for _, worth in best)], _ENOUGH)]
@@ -627,7 +618,7 @@ def _newer(index: _Index, chosen: Sequence[_Chosen], read: _Places) -> list[_Cho
     """What was said later about the same as the best of them, which must not be shown without it."""
     best = sorted(chosen, key=lambda one: -(one.value or 0.0))[:_CHECKED]
     pairs = [
-        (one, index.turns.newer(_Key(*one[:3]), said_terms(read[one[:2]].user or "")))
+        (one, index.turns.newer(TurnKey(*one[:3]), said_terms(read[one[:2]].user or "")))
         for one in best
         if one[:2] in read
     ]
@@ -674,7 +665,7 @@ def _each_once(pairs: Iterable[_Read]) -> list[_Read]:
     return list(seen.values())
 
 
-def _hit(near: ports.Neighbourhood, found: Found[_Key]) -> Hit:
+def _hit(near: ports.Neighbourhood, found: Found[TurnKey]) -> Hit:
     turn = near.turn
     return Hit(
         id=turn.id,

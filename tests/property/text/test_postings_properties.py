@@ -11,7 +11,7 @@ from pagefile.text import postings
 from pagefile.text.postings import ASIDE, Document, Postings
 
 WORDS = ["tea", "茶", "cat", "42", "rain"]
-texts = st.lists(st.sampled_from(WORDS), max_size=8)
+texts = st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join)
 documents = st.builds(Document, texts, texts)
 #: Batches, each added at once or one by one.
 batches = st.lists(st.tuples(st.lists(documents, max_size=9), st.booleans()), max_size=6)
@@ -20,8 +20,8 @@ batches = st.lists(st.tuples(st.lists(documents, max_size=9), st.booleans()), ma
 def expected(said: list[Document]) -> dict[str, dict[int, float]]:
     held: dict[str, dict[int, float]] = {word: {} for word in WORDS}
     for slot, one in enumerate(said):
-        for word in {*one.words, *one.aside}:
-            held[word][slot] = Counter(one.words)[word] + ASIDE * Counter(one.aside)[word]
+        for word in {*one.words.split(), *one.aside.split()}:
+            held[word][slot] = Counter(one.words.split())[word] + ASIDE * Counter(one.aside.split())[word]
     return held
 
 
@@ -38,13 +38,14 @@ def check(index: Postings, said: list[Document]) -> None:
     assert [0] == index.numbers(["unheard"])
 
 
-@given(parts=batches, recent=st.integers(1, 12), data=st.data())
+@given(parts=batches, recent=st.integers(1, 12), pairs=st.integers(1, 12), data=st.data())
 def test_segments_hold_what_was_added(
-    parts: list[tuple[list[Document], bool]], recent: int, data: st.DataObject
+    parts: list[tuple[list[Document], bool]], recent: int, pairs: int, data: st.DataObject
 ):
     """Small segments, so that all of it happens: sealing, merging, removing."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(postings, "_RECENT", recent)
+        patched.setattr(postings, "_PAIRS_AT_ONCE", pairs)
         index, said = Postings(), list[Document]()
         for some, at_once in parts:
             if at_once:

@@ -21,7 +21,7 @@ SAID = [
 def index():
     index = TurnIndex()
     for number, text in enumerate(SAID):
-        index.add(Placed(number, "c", AT, terms(text)))
+        index.add(Placed(number, "c", AT, " ".join(terms(text))))
     return index
 
 
@@ -60,7 +60,7 @@ def test_a_foreign_language_is_noticed(index):
 @pytest.mark.parametrize("message", ["Where is order K-7721?", "What does E119 mean?", "订单B-503到哪了"])
 def test_a_number_that_nobody_has_said_is_noticed(index, message):
     assert index.familiarity(message).names_unknown
-    index.add(Placed("later", "c", AT, terms(f"I noted it: {message}")))
+    index.add(Placed("later", "c", AT, " ".join(terms(f"I noted it: {message}"))))
     assert not index.familiarity(message).names_unknown
 
 
@@ -114,8 +114,8 @@ def test_whatever_may_need_the_past_is_no_exercise(message):
 
 def test_what_was_said_later_about_the_same_is_known(index):
     moved = "Biscuit now gets 10 mg in the morning."
-    index.add(Placed(4, "d", AT.replace(day=9), terms(moved)))
-    index.add(Placed(5, "d", AT.replace(day=9), terms("The garden is full of snow.")))
+    index.add(Placed(4, "d", AT.replace(day=9), " ".join(terms(moved))))
+    index.add(Placed(5, "d", AT.replace(day=9), " ".join(terms("The garden is full of snow."))))
     assert index.newer(1, terms(SAID[1])) == 4
     assert index.newer(4, terms(moved)) is None
     assert index.newer(0, terms(SAID[0])) is None

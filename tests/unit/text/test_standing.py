@@ -29,7 +29,7 @@ NOON = datetime(2025, 6, 18, 12, tzinfo=UTC)
 )
 def test_a_wish_lasts(said):
     assert lasts(said)
-    assert speech(said_terms(said)).lasts
+    assert speech(" ".join(said_terms(said))).lasts
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_a_wish_lasts(said):
 )
 def test_a_habit_is_no_wish(said):
     assert not lasts(said)
-    assert not speech(said_terms(said)).lasts
+    assert not speech(" ".join(said_terms(said))).lasts
 
 
 @pytest.mark.parametrize(
@@ -83,9 +83,9 @@ def test_the_past_is_asked_about(message):
 
 
 def test_marks_are_read_in_the_order_in_which_they_are_written():
-    said = speech(said_terms("Mia: Please always answer in French, ok?"))
+    said = speech(" ".join(said_terms("Mia: Please always answer in French, ok?")))
     assert ("mia", True, True) == (said.speaker, said.asks, said.lasts)
-    assert not {"?", "!", "mia:"} & set(said.words)
+    assert not {"?", "!", "mia:"} & set(said.words.split())
 
 
 def test_a_wish_counts_more_for_a_task_and_as_much_as_before_for_a_question():
@@ -96,7 +96,7 @@ def test_a_wish_counts_more_for_a_task_and_as_much_as_before_for_a_question():
     }
     index: TurnIndex[str] = TurnIndex()
     for name, text in texts.items():
-        index.add(Placed(name, name, NOON, said_terms(text)))
+        index.add(Placed(name, name, NOON, " ".join(said_terms(text))))
     near = {"wish": 0.3, "talk": 0.4}
 
     def scores(question: str) -> dict[str, float]:

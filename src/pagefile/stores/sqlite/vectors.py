@@ -13,7 +13,7 @@ from functools import partial
 from itertools import islice
 from typing import TypeAlias, TypeVar, cast
 
-from pagefile.arrays import Column, Float32s, Int64s, Keyed, Numbers, np
+from pagefile.arrays import Column, Float32s, Int64s, Keyed, Numbers, Texts, np
 from pagefile.lru import Lru
 from pagefile.ports import EmbeddingModel, Vector, VectorHit
 from pagefile.records import JsonObject, Scope
@@ -34,8 +34,8 @@ _ROWS_A_CHUNK = 1024
 #: A model, a tenant, and the user, or the conversation if it has no owner.
 Owner: TypeAlias = tuple[str, str, str | None, str | None]
 
-#: What a row costs besides its vector: its id and its key.
-_BYTES_BESIDE = 120
+#: What a row costs besides its vector and its id: a key and a hash.
+_BYTES_BESIDE = 16
 #: A conversation's number and a seq make a key.
 _SEQ_BITS = 32
 
@@ -47,7 +47,7 @@ class View:
     vectors: quantised.View
     keys: Int64s
     hashes: Int64s
-    ids: Sequence[str]
+    ids: Texts
     names: Sequence[str]
     #: Only this conversation; None: all of them.
     code: int | None
@@ -111,7 +111,7 @@ class Block:
         self._keys = Column(np.int64)
         #: The hash of the conversation, seq and id of each.
         self._hashes = Column(np.int64)
-        self._ids: list[str] = []
+        self._ids = Texts()
         self._names: list[str] = []
         self._code_of: dict[str, int] = {}
         #: The highest key of each conversation.
@@ -119,7 +119,7 @@ class Block:
 
     @property
     def bytes(self) -> int:
-        return self._vectors.bytes + len(self._ids) * _BYTES_BESIDE
+        return self._vectors.bytes + self._ids.bytes + len(self._ids) * _BYTES_BESIDE
 
     def add(self, rows: Sequence[Row]) -> None:
         """Take in rows of `episodes_of_…`, in the order of their places."""
@@ -130,12 +130,12 @@ class Block:
         self._vectors.add(halves_of([row[4] for row in rows]))
         self._keys.extend(keys)
         self._hashes.extend([hash((conversation, seq, turn_id)) for _, turn_id, conversation, seq, _ in rows])
-        self._ids += [row[1] for row in rows]
+        self._ids.extend([row[1] for row in rows])
         self.known = rows[-1][0]
 
     def view(self, conversation: str | None) -> View | None:
         """What is there now, of one conversation or of all; None when there is nothing."""
-        if not self._ids or (conversation is not None and conversation not in self._code_of):
+        if not len(self._ids) or (conversation is not None and conversation not in self._code_of):
             return None
         code = None if conversation is None else self._code_of[conversation]
         return View(self._vectors.view(), self._keys.view, self._hashes.view, self._ids, self._names, code)
