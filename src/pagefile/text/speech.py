@@ -2,8 +2,7 @@
 
 An index keeps nothing of a turn but its terms, so its speaker, and that it asks or wants something from now on, are stored
 among them, as marks that cannot be terms of a text. Of a turn both sides are embedded, and its vector is their mean: joined into one text they
-retrieve less, and so does either alone. A question is the mean of itself and its form as a statement, which is what
-it looks for (`docs/decisions/0012-recall-fusion.md`).
+retrieve less, and so does either alone (`docs/decisions/0012-recall-fusion.md`).
 """
 
 import re

@@ -239,6 +239,18 @@ class TurnIndex(Generic[K]):
             best = np.flatnonzero(later & (shares == shares[later].max()))[-1]
             return self._keys[int(sharing[best])]
 
+    def later(self, key: K, words: Sequence[str], limit: int) -> list[K]:
+        """The newest turns after this one that have any of these words; no questions."""
+        with self._lock:
+            slot = int(self._slots.of([key])[0])
+            if slot < 0:
+                return []
+            slots = np.unique(self._postings.pairs(words)[1])
+            at, asks = self._turns.at, self._turns.asks
+            after = slots[(at[slots] > at[slot]) & (asks[slots] == 0)]
+            newest = after[np.argsort(at[after], kind="stable")[::-1][:limit]]
+            return [self._keys[int(one)] for one in newest]
+
     def _matches(self, asked: Mapping[str, float]) -> Matches:
         holders = self._postings.find([*asked])
         return matched(asked, holders, len(self._keys), self._lengths.view, self._words)

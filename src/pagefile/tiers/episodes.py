@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, S
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, islice
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 from zoneinfo import ZoneInfo
@@ -22,6 +22,7 @@ from pagefile.arrays import Keyed
 from pagefile.lru import Lru
 from pagefile.records import Hit, JsonObject, Scope, Turn, within_time
 from pagefile.text import relevance
+from pagefile.text.changes import change_terms, says_otherwise
 from pagefile.text.recall_gate import (
     LITTLE_SIMILARITY,
     SOME_SIMILARITY,
@@ -32,6 +33,7 @@ from pagefile.text.recall_gate import (
     names_only_a_time,
     tells,
 )
+from pagefile.text.repeats import asked_before, says_more
 from pagefile.text.speech import in_first_person, said_terms
 from pagefile.text.standing import is_task
 from pagefile.text.times import forget_times
@@ -64,8 +66,11 @@ _ROOM = 1.5
 _TOLD_TOKENS = 600
 #: Where nothing is asked, or about something that no turn names, turns come until so many of them are expected to help.
 _ENOUGH = 1.0
-#: How many turns are checked for a later, different statement.
+#: How many turns are checked for a later, different statement, and with how many that may be one in other words.
 _CHECKED = 3
+_CHANGES = 24
+#: A turn that asked the same has at least this share of the question's words.
+_ASKED_AGAIN = 0.5
 #: While an encoder of our own is being loaded, a question that words do not answer waits this many times as long for its
 #: vector: not as long as what waits for a window.
 _LOADING = 3
@@ -274,12 +279,14 @@ class Episodes(base.OwnTier):
         running = request.view.open_turn
         if running is None:
             return await self._choose(scope, request, None)
-        if (scope, running.id) not in self._choices:
+        # Callers choose ids: another conversation's turn may have the same.
+        known = (request.scope, running.id)
+        if known not in self._choices:
             choice = await self._choose(scope, request, running.at)
             # They are read again for the next window: they may be erased or changed until then.
-            self._choices[scope, running.id] = choice._replace(read=_NO_PLACES)
+            self._choices[known] = choice._replace(read=_NO_PLACES)
             return choice
-        return self._choices[scope, running.id]
+        return self._choices[known]
 
     async def _choose(self, scope: Scope, request: base.WindowRequest, at: datetime | None) -> _Choice:
         query = request.searched
@@ -299,27 +306,48 @@ class Episodes(base.OwnTier):
         def may_show(one: TurnKey | _Chosen) -> bool:
             return one.turn_id not in seen and (one.conversation != here or one.seq > reset)
 
-        def valued(ranking: _Ranking) -> list[_Chosen]:
+        async def valued(ranking: _Ranking) -> list[_Chosen]:
             fresh = [one for one in ranking.found if may_show(one.key)][:DEPTH]
-            return self._valued(query, fresh, ranking.familiarity, in_talk=bool(seen))
+            asked = await self._asked_before(scope, query, fresh)
+            return self._valued(query, fresh, asked, ranking.familiarity, in_talk=bool(seen))
 
         # What words alone find need not wait for the encoder.
         ranking = await rank(
             timeout_s=None if self._loading(index) else self.timeout_s, vectors=request.vectors
         )
-        if not (chosen := valued(ranking)) and self._loading(index):
+        if not (chosen := await valued(ranking)) and self._loading(index):
             ranking = await rank(timeout_s=self.timeout_s, vectors=request.vectors)
-            chosen = valued(ranking)
+            chosen = await valued(ranking)
         notes = [note for note in (ranking.note, self.lag.note(scope)) if note]
         # More do not fit, whatever they are worth.
         chosen = chosen[: max(1, request.window_tokens // _LEAST_TOKENS)]
         if request.project is not None:
             chosen = await self._of_project(scope, request.project, chosen)
         read = _by_place(await self._turns(scope, chosen) or ())
-        newer = [one for one in _newer(index, chosen, read) if may_show(one)]
+        newer = [*_newer(index, chosen, read), *await self._changed(scope, index, chosen, read)]
+        newer = [one for one in newer if may_show(one)]
         if request.project is not None:
             newer = await self._of_project(scope, request.project, newer)
         return _Choice(_with(chosen, newer), notes, read)
+
+    async def _changed(
+        self, scope: Scope, index: _Index, chosen: Sequence[_Chosen], read: _Places
+    ) -> list[_Chosen]:
+        """The last turn that says, in other words, that the best of them no longer hold."""
+        best = [one for one in _best(chosen) if one[:2] in read]
+        later = {one: index.turns.later(TurnKey(*one[:3]), change_terms(), _CHANGES) for one in best}
+        refs = [ports.TurnRef(*place) for place in {key[:2] for keys in later.values() for key in keys}]
+        there = _by_place(await self.source.at(scope, refs) if refs else ())
+        found: list[_Chosen] = []
+        for one, keys in later.items():
+            old = read[one[:2]].text
+            newer = (
+                key
+                for key in keys
+                if (turn := there.get(key[:2])) and says_otherwise(old, turn.user or "", turn.assistant or "")
+            )
+            found += [_Chosen(*key, one.score, one.value) for key in islice(newer, 1)]
+        return found
 
     async def _of_project(self, scope: Scope, project: str, chosen: Sequence[_Chosen]) -> list[_Chosen]:
         """Without turns of other projects: how things are done there is found when it is searched for, and by itself never."""
@@ -331,10 +359,31 @@ class Episodes(base.OwnTier):
             other |= {name for head in heads if head.project not in {None, project}}
         return [one for one in chosen if one.conversation not in other]
 
+    async def _asked_before(
+        self, scope: Scope, query: str, fresh: Sequence[Found[TurnKey]]
+    ) -> Mapping[TurnKey, bool]:
+        """Those of the turns that asked the same, and whether their answers say anything."""
+        alike = [one for one in fresh if one.parts["coverage"] >= _ASKED_AGAIN]
+        refs = [ports.TurnRef(one.key.conversation, one.key.seq) for one in alike]
+        there = _by_place(await self.source.at(scope, refs) if refs else ())
+        turns = {one.key: there[one.key[:2]] for one in alike if one.key[:2] in there}
+        return {
+            key: says_more(query, turn.assistant or "")
+            for key, turn in turns.items()
+            if asked_before(query, turn.user or "")
+        }
+
     def _valued(
-        self, query: str, fresh: Sequence[Found[TurnKey]], familiarity: Familiarity, *, in_talk: bool
+        self,
+        query: str,
+        found: Sequence[Found[TurnKey]],
+        asked: Mapping[TurnKey, bool],
+        familiarity: Familiarity,
+        *,
+        in_talk: bool,
     ) -> list[_Chosen]:
         """Those that are worth the fewest tokens a turn may take; none if the message does not need memory."""
+        fresh = [one for one in found if asked.get(one.key, True)]
         # A question about a time alone asks for everything said then.
         if names_only_a_time(query) and (then := [one for one in fresh if one.parts["inside"]]):
             return [_Chosen(*one.key, one.score, 1.0) for one in then]
@@ -344,7 +393,12 @@ class Episodes(base.OwnTier):
         need = relevance.needs(query, fresh, known) if self.gate == "auto" else 1.0
         if need < _opening(query, familiarity, leans=leans, meant=relevance.by_meaning(fresh)):
             return []
-        valued = [(one, need * chance) for one, chance in zip(fresh, relevance.helps(fresh), strict=True)]
+        # Beside an earlier answer to the same question, what was said since counts as much as it would alone.
+        others = [one for one in fresh if one.key not in asked]
+        chances = {one.key: chance for one, chance in zip(fresh, relevance.helps(fresh), strict=True)}
+        for one, chance in zip(others, relevance.helps(others), strict=True):
+            chances[one.key] = max(chance, chances[one.key])
+        valued = [(one, need * chances[one.key]) for one in fresh]
         if self.gate == "auto" and in_talk and (familiarity.names_unknown or tells(query)):
             valued = _enough(valued)
         return [
@@ -614,12 +668,16 @@ def _by_place(turns: Iterable[Turn]) -> dict[tuple[str, int], Turn]:
     return {(turn.scope.conversation or "", turn.seq or 0): turn for turn in turns}
 
 
+def _best(chosen: Sequence[_Chosen]) -> list[_Chosen]:
+    """Those that are checked for a later, different statement."""
+    return sorted(chosen, key=lambda one: -(one.value or 0.0))[:_CHECKED]
+
+
 def _newer(index: _Index, chosen: Sequence[_Chosen], read: _Places) -> list[_Chosen]:
     """What was said later about the same as the best of them, which must not be shown without it."""
-    best = sorted(chosen, key=lambda one: -(one.value or 0.0))[:_CHECKED]
     pairs = [
         (one, index.turns.newer(TurnKey(*one[:3]), said_terms(read[one[:2]].user or "")))
-        for one in best
+        for one in _best(chosen)
         if one[:2] in read
     ]
     return [_Chosen(*key, one.score, one.value) for one, key in pairs if key is not None]
