@@ -1,6 +1,7 @@
 """What a tenant's policy removes is nowhere in the database, whichever way it came in."""
 
 import json
+from threading import get_ident
 
 import pytest
 
@@ -9,6 +10,7 @@ from pagefile.errors import InvalidArgumentError
 from pagefile.ports import ItemWrite
 from pagefile.records import Scope
 from pagefile.settings import EmbedderSettings, PolicySettings
+from pagefile.text.redaction import Redaction
 
 MAIL, PHONE, CARD = "ada.lovelace@mail.example.com", "13912345678", "4111 1111 1111 1111"
 SAID = f"I am {MAIL}, call {PHONE}, pay with {CARD}"
@@ -109,3 +111,62 @@ async def test_an_export_that_contains_it_is_refused(tmp_path):
         await memory.import_(file, tenant="clinic")
         (turn,) = await memory.conversation("c", user_id="u", tenant="clinic").turns()
         assert "[email removed]" in turn.user
+
+
+async def test_a_tenant_imports_its_own_export(tmp_path):
+    """Ids are stored as they are, however much they look like a card or a phone number: in turns, receipts and traces."""
+    file, rules = tmp_path / "export.jsonl", Settings(**PLAIN)
+    uuid = "11142348-9282-4e90-bf35-0440d9fe3487"
+    async with Memory.open(f"sqlite:///{tmp_path}/a.db", settings=rules) as memory:
+        chat = memory.conversation("4111111111111111", user_id=PHONE)
+        result = f"order {uuid} at 1763902202300 ms " * 300
+        steps = [{"tool": "find", "input": {"q": uuid}, "result": result}]
+        await chat.record(f"the kayak is {uuid}", "noted", id=PHONE, steps=steps)
+        await memory.remember("Paddles a kayak", user_id=PHONE)
+        await chat.record("and the paddle?", "too", id=MAIL)
+        await chat.context("where is the kayak?")
+        await chat.checkpoint(recent_turns=0)
+        await memory.settle()
+        await memory.export(file, tenant="default")
+    async with Memory.open(f"sqlite:///{tmp_path}/b.db", settings=rules) as memory:
+        counts = await memory.import_(file, tenant="default")
+        turns = await memory.conversation("4111111111111111", user_id=PHONE).turns()
+    assert (1, 3, 1) == (counts["conversation"], counts["entry"], counts["fact"])
+    assert [f"the kayak is {uuid}", "and the paddle?"] == [turn.user for turn in turns]
+
+
+async def test_a_text_that_is_too_long_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    def read(_redaction, text):
+        raise AssertionError(f"{len(text)} characters were read")
+
+    monkeypatch.setattr(Redaction, "text", read)
+    async with Memory.open(f"sqlite:///{tmp_path}/a.db", settings=Settings(**PLAIN)) as memory:
+        chat, text = memory.conversation("c", user_id="u"), "1" * 3_000_000
+        with pytest.raises(InvalidArgumentError, match="2,000,000"):
+            await chat.record(text)
+        with pytest.raises(InvalidArgumentError, match="2,000,000"):
+            await chat.record("a", text)
+        with pytest.raises(InvalidArgumentError, match="2,000,000"):
+            await chat.record(messages=[{"role": "user", "content": text}])
+        with pytest.raises(InvalidArgumentError, match="2,000,000"):
+            await chat.begin(text)
+
+
+async def test_a_long_text_is_read_beside_the_event_loop(tmp_path, monkeypatch):
+    """Nobody waits for it."""
+    threads, text = set(), Redaction.text
+
+    def read(redaction, given):
+        if len(given) > 20_000:
+            threads.add(get_ident())
+        return text(redaction, given)
+
+    monkeypatch.setattr(Redaction, "text", read)
+    async with Memory.open(f"sqlite:///{tmp_path}/a.db", settings=Settings(**PLAIN)) as memory:
+        chat, long = memory.conversation("c", user_id="u"), "so we talked " * 5_000
+        await chat.record(long, metadata={"a": long}, steps=[{"tool": "t", "input": {}, "result": long}])
+        await chat.record(messages=[{"role": "user", "content": long}])
+        turn = await chat.begin("hello " * 10_000)
+        await chat.complete(turn, long)
+    assert threads
+    assert get_ident() not in threads

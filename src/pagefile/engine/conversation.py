@@ -120,7 +120,8 @@ class Conversation:
         engine, desk, turn_id = self._engine, self._desk, checks.turn_id_of(turn)
         number = len(turn.steps) if isinstance(turn, records.Turn) else uuid4().int % 1_000_000_000
         given = {"tool": tool, "input": input, "result": result, "call_id": call_id}
-        raw = desk.redacted_step(checked_step(given, turn_id, number, engine.settings.max_result_chars))
+        step = checked_step(given, turn_id, number, engine.settings.max_result_chars)
+        raw = await desk.redacted_step(step)
 
         async def write() -> records.Turn:
             step, epoch = await desk.kept(
@@ -152,7 +153,7 @@ class Conversation:
             # The turn has grown since it was read: these messages follow the new ones, or are already among
             # them.
             now = await self._desk.found(known.id)
-            known = self._desk.since(given, now, len(known.messages))
+            known = await self._desk.since(given, now, len(known.messages))
         return self._seen(await self._extended(given, known))
 
     async def complete(self, turn: records.Turn | str, assistant: str | None = None) -> records.Turn:
@@ -249,7 +250,7 @@ class Conversation:
         request = checks.Request(
             self._engine.settings,
             # It is recorded with the window.
-            query=self._desk.redacted(query),
+            query=await self._desk.redacted(query),
             turn_id=checks.current_turn_id(query, turn, self._open_turn),
             window_tokens=window_tokens,
             window_for=window_for,
@@ -258,7 +259,7 @@ class Conversation:
             tools_tokens=tools_tokens(tool_texts(tools), self._engine.counter.count),
             answer_tokens=answer_tokens,
             load=load,
-            instructions=self._desk.redacted(instructions),
+            instructions=await self._desk.redacted(instructions),
             placement=placement,
             run=run,
             language=language or self._desk.labels.language,
@@ -406,7 +407,8 @@ class Conversation:
         can be sent back as `session()` returned it: what comes from the log is not taken over. Allergies and histories
         are in the next window.
         """
-        change, now = checked_change(self._desk.redacted(value)), int(self._engine.clock.now().timestamp())
+        change = checked_change(await self._desk.redacted(value))
+        now = int(self._engine.clock.now().timestamp())
         await self._engine.sessions.change(
             self._scope, lambda stored: changed(self._scope, stored, change, now)
         )

@@ -30,6 +30,25 @@ from pagefile.text.passages import split
 from pagefile.tiers.facts import TIER
 
 _BATCH = 500
+#: Fields of lines that are ids, or made of ids and numbers; those that end in `_id` are, too.
+_IDS = frozenset(
+    {
+        "id",
+        "uuid",
+        "seq",
+        "tool",
+        "page",
+        "archive_refs",
+        "namespace",
+        "key",
+        "agent",
+        "project",
+        "receipt",
+        "source_turn",
+        "supersedes",
+    }
+    | {"hash", "content_hash", "call_hash", "prefix_hash", "messages_hash", "data", "vectors"}
+)
 #: Some editors put a byte order mark before the first line.
 _ENCODING = "utf-8-sig"
 
@@ -386,7 +405,26 @@ def _check(path: str | PathLike[str], tenant: str, name: str) -> None:
 def _check_redacted(redactor: Redactor, path: str | PathLike[str], tenant: str, name: str) -> None:
     with Path(path).open(encoding=_ENCODING) as file:
         for number, line in enumerate(file, 1):
-            redactor.check(tenant, json.loads(line), f"Line {number} of {name}")
+            redactor.check(tenant, _texts_of(json.loads(line)), f"Line {number} of {name}")
+
+
+def _texts_of(line: dict[str, Any]) -> dict[str, Any]:
+    """A line without its ids and what quotes them, which a tenant's policy leaves as they are."""
+    texts = {name: value for name, value in line.items() if name not in _IDS and not name.endswith("_id")}
+    if isinstance(options := texts.get("options"), dict):
+        texts["options"] = {"instructions": cast("dict[str, Any]", options).get("instructions")}
+    if isinstance(changes := texts.get("facts"), list):
+        changes = cast("list[dict[str, Any]]", changes)
+        texts["facts"] = [_texts_of(fact) for change in changes for fact in change.values() if fact]
+    if isinstance(steps := texts.get("steps"), list):
+        texts["steps"] = [_texts_of(step) for step in cast("list[dict[str, Any]]", steps)]
+    if line.get("type") == "session":
+        sections = cast("dict[str, Any]", line.get("value") or {})
+        texts["value"] = [
+            _texts_of(cast("dict[str, Any]", one)) if isinstance(one, dict) else one
+            for one in sections.values()
+        ]
+    return texts
 
 
 @dataclass(slots=True)

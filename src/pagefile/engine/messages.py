@@ -68,14 +68,22 @@ class Desk:
         metadata: JsonObject | None,
     ) -> Turn:
         """Write a new turn, whichever way it was given."""
-        engine, given = self.engine, None if messages is None else self._listed(messages)
-        user, assistant, metadata = map(self.redacted, (user, assistant, metadata))
-        steps = tuple(steps) if steps else ()
-        turn_id = str(uuid4()) if turn_id is None else checked_id(turn_id, "turn id")
-        if given is not None and (user is not None or assistant is not None or steps):
+        engine, most, steps = (
+            self.engine,
+            self.engine.settings.max_message_chars,
+            tuple(steps) if steps else (),
+        )
+        if messages is not None and (user is not None or assistant is not None or steps):
             raise InvalidArgumentError(
                 "Give either messages or the short form (user, assistant, steps), not both."
             )
+        given = None if messages is None else await self._listed(messages)
+        # Too long a text is refused before anything reads it.
+        user = arguments.checked_message(user, "user", most)
+        assistant = arguments.checked_message(assistant, "assistant", most)
+        user, assistant = await self.redacted(user), await self.redacted(assistant)
+        metadata = await self.redacted(metadata)
+        turn_id = str(uuid4()) if turn_id is None else checked_id(turn_id, "turn id")
 
         async def write() -> Turn:
             if given is None:
@@ -101,31 +109,32 @@ class Desk:
 
         return await behind_erasures(write)
 
-    def redacted(self, value: Any) -> Any:
+    async def redacted(self, value: Any) -> Any:
         """Without what the tenant's policy removes before anything is stored."""
-        return self.engine.redactor.value(self.scope.tenant, value)
+        return await self.engine.redactor.clean(self.scope.tenant, value)
 
-    def redacted_step(self, step: Step) -> Step:
+    async def redacted_step(self, step: Step) -> Step:
         if not self.engine.redactor.applies(self.scope.tenant):
             return step
-        return replace(step, input=self.redacted(step.input), result=self.redacted(step.result))
+        return replace(step, input=await self.redacted(step.input), result=await self.redacted(step.result))
 
-    def _listed(self, messages: object) -> Sequence[object]:
-        return self.engine.redactor.messages(self.scope.tenant, listed(messages))
+    async def _listed(self, messages: object) -> Sequence[object]:
+        for place, message in enumerate(given := listed(messages)):
+            # Before anything is made of it: to write and read a text of 30 MB holds everybody up.
+            _refuse_beyond(self.engine.settings.max_message_chars, place, _said_chars(message))
+        return await self.engine.redactor.messages(self.scope.tenant, given)
 
     async def _short(
         self, user: str | None, assistant: str | None, steps: Sequence[arguments.StepLike], turn_id: str
     ) -> dict[str, Any]:
         """The content of a turn in the short form: the fields of a draft."""
-        settings = self.engine.settings
-        user = arguments.checked_message(user, "user", settings.max_message_chars)
-        assistant = arguments.checked_message(assistant, "assistant", settings.max_message_chars)
         if user is None and assistant is None:
             raise InvalidArgumentError(
                 "A turn needs a user message or an assistant message: both are missing or blank."
             )
-        raw = arguments.checked_steps(steps, turn_id, settings.max_result_chars) if steps else ()
-        raw = [self.redacted_step(step) for step in raw]
+        most = self.engine.settings.max_result_chars
+        raw = arguments.checked_steps(steps, turn_id, most) if steps else ()
+        raw = [await self.redacted_step(step) for step in raw]
         self._ask(user if raw else None)
         pairs = [await self.kept(step, turn_id, user, is_open=False) for step in raw]
         kept = tuple(step for step, _ in pairs)
@@ -165,7 +174,7 @@ class Desk:
 
     async def addition(self, messages: Iterable[object], turn: Turn) -> Extend:
         """Messages to be added to a turn in its current state."""
-        messages = self._listed(messages)
+        messages = await self._listed(messages)
         found = self._parsed(messages, turn.id, turn)
         steps, epoch = await self._kept_steps(found, turn.id, turn)
         known, now = len(turn.steps), len(turn.messages)
@@ -181,7 +190,7 @@ class Desk:
     async def ending(self, text: str | None, turn: Turn) -> Complete:
         """The answer of a turn in its current state: the one given, or else what the messages say."""
         said = None if turn.layout is None else answer(turn.layout)
-        text = said if text is None else self.redacted(text)
+        text = said if text is None else await self.redacted(text)
         tokens = await self.count(text)
         added = side_tokens(text, tokens) if text != said else 0
         if turn.layout is not None:
@@ -205,9 +214,9 @@ class Desk:
         await engine.absorb(changed)
         return changed
 
-    def since(self, messages: Sequence[object], turn: Turn, after: int) -> Turn:
+    async def since(self, messages: Sequence[object], turn: Turn, after: int) -> Turn:
         """The turn before these messages were added, anywhere after the first `after`; unchanged if they were not."""
-        messages = self._listed(messages)
+        messages = await self._listed(messages)
         said = _said(self._parsed(messages, turn.id, as_of(turn, after)).messages)
         for place in range(after, len(turn.messages)):
             # Parsing them for every position would be slow: comparing the texts rules out most positions.
@@ -229,9 +238,6 @@ class Desk:
         steps, before = ((), ()) if turn is None else (turn.steps, turn.messages)
         made_id = partial(arguments.made_call_id, turn_id)
         count, most = self.engine.counter.count, self.engine.settings.max_message_chars
-        for place, message in enumerate(messages := listed(messages)):
-            # Before anything is made of it: to write and read a text of 30 MB holds everybody up.
-            _refuse_beyond(most, place, _said_chars(message))
         found = parsed(messages, steps=steps, before=before, made_id=made_id, count=count)
         # An existing turn may get an empty answer, such as an Anthropic refusal.
         if turn is None and not any(

@@ -8,16 +8,21 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any
 
 from pagefile.errors import InvalidArgumentError, SettingsError
+from pagefile.json_values import texts_in
 from pagefile.lru import Lru
 from pagefile.ports import ItemKey, ItemStore, ItemWrite, Meter
 from pagefile.records import JsonValue, Scope
 from pagefile.settings import Settings
 from pagefile.shapes.message_reader import plain_json
 from pagefile.text.redaction import KINDS, Redaction
+from pagefile.tiers.base import off_loop
 
+#: From this many characters on, a text would block the event loop for too long.
+_THREAD_FROM_CHARS = 20_000
 #: Stands for all kinds.
 _ALL = "all"
 #: Tenants whose rules are remembered.
@@ -103,7 +108,7 @@ def redacting_items(items: ItemStore, redactor: "Redactor") -> ItemStore:
         now: datetime,
         expected: Mapping[ItemKey, JsonValue] | None = None,
     ) -> None:
-        allowed = [replace(one, value=redactor.value(scope.tenant, one.value)) for one in writes]
+        allowed = [replace(one, value=await redactor.clean(scope.tenant, one.value)) for one in writes]
         await write(scope, allowed, now=now, expected=expected)
 
     made.write = redacted
@@ -134,14 +139,19 @@ class Redactor:
             self._meter.count("pagefile_redacted_total", count, kind=kind)
         return made
 
-    def messages(self, tenant: str, messages: Sequence[object]) -> Sequence[object]:
+    async def clean(self, tenant: str, value: Any, *, exact: bool = False) -> Any:
+        """The same as `value`; what would take long is done in a thread."""
+        if not self.applies(tenant):
+            return value
+        size = sum(map(len, texts_in(value)))
+        return await off_loop(partial(self.value, tenant, value, exact=exact), size, _THREAD_FROM_CHARS)
+
+    async def messages(self, tenant: str, messages: Sequence[object]) -> Sequence[object]:
         """The same for messages of a provider's client."""
         if not self.applies(tenant):
             return messages
-        return [
-            self.value(tenant, plain_json(message, number), exact=True)
-            for number, message in enumerate(messages)
-        ]
+        plain = [plain_json(message, number) for number, message in enumerate(messages)]
+        return await self.clean(tenant, plain, exact=True)
 
     def check(self, tenant: str, value: Any, where: str) -> None:
         """Refuse what is taken as it is, such as an export with its digests, if something in it may not be stored."""

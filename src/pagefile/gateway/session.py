@@ -104,7 +104,7 @@ class Call:
         began = perf_counter()
         redactor = self.gateway.memory.engine.redactor
         # The provider gets what is recorded: otherwise no later request would fit what is here.
-        self.body = redactor.value(self.who.scope.tenant, self.body, exact=True)
+        self.body = await redactor.clean(self.who.scope.tenant, self.body, exact=True)
         talk = self.adapter.talk(self.body)
         self.place = await self._opened(talk)
         self.status = "nothing-asked" if self.place is None else "recorded"

@@ -161,16 +161,15 @@ class SpanRecorder:
         if user is not None and call.user not in {None, user}:
             raise AccessError("A span names another user than the key.")
         who, shape = call.who(tenant, user), _PROTOCOL.shape
-        clean = [self._redacted(one, who) for one in call.exchanges]
+        clean = [await self._redacted(one, who) for one in call.exchanges]
         return await self._conversations.observe(who, clean, shape, ended=call.ended, at=call.at)
 
-    def _redacted(self, exchange: Exchange, who: Who) -> Exchange:
-        value = self.memory.engine.redactor.value
-        asked, rest = (
-            tuple(value(who.scope.tenant, one, exact=True) for one in part)
-            for part in (exchange.asked, exchange.rest)
-        )
-        return replace(exchange, asked=asked, rest=rest)
+    async def _redacted(self, exchange: Exchange, who: Who) -> Exchange:
+        clean, tenant = self.memory.engine.redactor.clean, who.scope.tenant
+        asked, rest = [
+            await clean(tenant, list(part), exact=True) for part in (exchange.asked, exchange.rest)
+        ]
+        return replace(exchange, asked=tuple(asked), rest=tuple(rest))
 
 
 # -- OTLP in JSON -----------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pagefile.text.cards import passes_luhn
 from pagefile.text.fact_ranking import fact_key
 from pagefile.text.sentences import HAN
 from pagefile.text.tables import filled, table
@@ -50,15 +51,6 @@ def order_in(text: str) -> str | None:
     # As a reader sees it: without invisible characters.
     plain = " ".join("".join(char for char in folded if unicodedata.category(char) != "Cf").split())
     return next((what for what, pattern in _ORDERS.items() if pattern.search(plain)), None)
-
-
-def passes_luhn(number: str) -> bool:
-    """Whether a number ends with the check digit that payment cards have."""
-    digits = [int(digit) for digit in number if digit.isdigit()]
-    if not 13 <= len(digits) <= 19 or len(set(digits)) == 1:
-        return False
-    doubled = [2 * digit - (9 if digit > 4 else 0) for digit in digits[-2::-2]]
-    return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
 
 
 def _is_identity(number: str) -> bool:

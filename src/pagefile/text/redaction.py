@@ -8,7 +8,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
+
+from pagefile.text.cards import WRITTEN, card_length
 
 #: Keys of a message whose values name things or hold bytes: a provider needs them as they are.
 _EXACT = frozenset(
@@ -34,54 +36,101 @@ _DATA_URL = re.compile(r"data:[\w.+-]{1,80}/[\w.+-]{1,80}(?:;[\w.+=-]{1,80}){0,4
 _WIDE = {wide: wide - 0xFEE0 for wide in range(0xFF01, 0xFF5F)}
 
 
-def _luhn(digits: str) -> bool:
-    doubled = [int(digit) * (1 + place % 2) for place, digit in enumerate(reversed(digits))]
-    return sum(number - 9 if number > 9 else number for number in doubled) % 10 == 0
+#: How long an account's number is, by the country that it begins with (SWIFT's registry).
+_IBAN_LENGTHS = {
+    **dict.fromkeys(("NO",), 15),
+    **dict.fromkeys(("BE", "BI"), 16),
+    **dict.fromkeys(("DK", "FI", "FK", "FO", "GL", "NL", "SD"), 18),
+    **dict.fromkeys(("MK", "SI"), 19),
+    **dict.fromkeys(("AT", "BA", "EE", "KZ", "LT", "LU", "MN", "XK"), 20),
+    **dict.fromkeys(("CH", "CR", "HR", "LI", "LV"), 21),
+    **dict.fromkeys(("BG", "BH", "DE", "GB", "GE", "IE", "ME", "RS", "VA"), 22),
+    **dict.fromkeys(("AE", "GI", "IL", "IQ", "OM", "SO", "TL"), 23),
+    **dict.fromkeys(("AD", "CZ", "ES", "MD", "PK", "RO", "SA", "SE", "SK", "TN", "VG"), 24),
+    **dict.fromkeys(("LY", "PT", "ST"), 25),
+    **dict.fromkeys(("IS", "TR"), 26),
+    **dict.fromkeys(
+        ("BF", "BJ", "CI", "CM", "CG", "DJ", "FR", "GR", "IT", "MC", "MR", "SM", "MG", "ML", "MZ"), 27
+    ),
+    **dict.fromkeys(("AL", "AZ", "BY", "CY", "DO", "GT", "HU", "LB", "NI", "PL", "SN", "SV"), 28),
+    **dict.fromkeys(("BR", "EG", "PS", "QA", "UA"), 29),
+    **dict.fromkeys(("JO", "KW", "MU", "YE"), 30),
+    **dict.fromkeys(("MT", "SC"), 31),
+    "LC": 32,
+    "RU": 33,
+}
+
+# -- what of a pattern's match is removed: where it begins and ends, the same if nothing is ---------------------------
+
+_Found: TypeAlias = re.Match[str]
+_Place: TypeAlias = tuple[int, int]
 
 
-def _card(found: str) -> str:
-    """The longest beginning that is a card's number: a date or an amount may follow it."""
-    for end in range(len(found), 12, -1):
-        digits = re.sub(r"\D", "", found[:end])
-        whole = end == len(found) or not found[end].isdigit()
-        if (
-            whole
-            and found[end - 1].isdigit()
-            and 13 <= len(digits) <= 19
-            and len(set(digits)) > 1
-            and _luhn(digits)
-        ):
-            return found[:end]
-    return ""
+_NOTHING: _Place = (0, 0)
 
 
-def _iban(found: str) -> str:
-    """The longest beginning that is an account's number: a word in capitals may follow it."""
-    for end in range(len(found), 14, -1):
-        plain = found[:end].replace(" ", "")
-        whole = end == len(found) or found[end] == " "
-        if whole and 15 <= len(plain) <= 34:
-            turned = plain[4:] + plain[:4]
-            if int("".join(str(int(char, 36)) for char in turned)) % 97 == 1:
-                return found[:end]
-    return ""
+def _whole(found: _Found) -> _Place:
+    return found.span()
 
 
-def _chinese_id(found: str) -> str:
+def _value(found: _Found) -> _Place:
+    """What stands after a name that says what it is; the whole of what says so by itself."""
+    return found.span(found.lastgroup or 0)
+
+
+def _card(found: _Found) -> _Place:
+    return found.start(), found.start() + card_length(found[0])
+
+
+def _iban(found: _Found) -> _Place:
+    """As much as the country's numbers have: a word in capitals may follow."""
+    length, start, end = _IBAN_LENGTHS.get(found[0][:2], 0), *found.span()
+    plain = found[0].replace(" ", "")[:length]
+    if not length or len(plain) < length:
+        return _NOTHING
+    if int("".join(str(int(char, 36)) for char in plain[4:] + plain[:4])) % 97 != 1:
+        return _NOTHING
+    ends = (
+        place for place in range(start, end + 1) if len(found.string[start:place].replace(" ", "")) == length
+    )
+    return start, next(ends, start)
+
+
+def _chinese_id(found: _Found) -> _Place:
     weights = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
-    total = sum(int(digit) * weight for digit, weight in zip(found, weights, strict=False))
-    return found if "10X98765432"[total % 11] == found[-1].upper() else ""
+    total = sum(int(digit) * weight for digit, weight in zip(found[0], weights, strict=False))
+    return found.span() if "10X98765432"[total % 11] == found[0][-1].upper() else _NOTHING
 
 
-def _phone(found: str) -> str:
-    return found if 7 <= len(re.sub(r"\D", "", found)) <= 15 else ""
+#: How far before a number the word is that says what else it counts or names.
+_NEAR = 48
+_SAYS_OTHER = re.compile(
+    r"(?i)(?:(?<![a-z])(?:rows?|lines?|ids?|no|nr|numbers?|orders?|tickets?|invoices?|cases?|issues?|records?|ref|references?|serial|seq|pages?|pid|offset|bytes|size|count|total|version|build)"
+    r"|#|[行第]|订单|单号|工单|编号|流水|序号|编码)[\s\"'#:：=号为是\d,，、;]{0,48}\Z"
+)
+_COUNTS = re.compile(
+    r"(?i)\s?(?:[mnµ]?s|rows|lines|bytes|[kmg]i?b|tokens|records|entries|items|users|行|条|字节|毫秒)(?![a-z])"
+)
+
+
+def _mobile(found: _Found) -> _Place:
+    """Eleven digits are a Chinese mobile number, unless the words beside them say that they are another."""
+    text, (start, end) = found.string, found.span()
+    is_other = _SAYS_OTHER.search(text[max(0, start - _NEAR) : start]) or _COUNTS.match(text, end)
+    return _NOTHING if is_other else (start, end)
+
+
+def _phone(found: _Found) -> _Place:
+    if found.lastgroup == "mobile":
+        return _mobile(found)
+    digits = len(re.sub(r"\D", "", found[0]))
+    return found.span() if (8 if found[0][0] == "+" else 7) <= digits <= 15 else _NOTHING
 
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
     pattern: re.Pattern[str]
-    #: The beginning of what was found that is to be removed; empty for none of it.
-    part: Callable[[str], str] = str
+    place: Callable[[_Found], _Place] = _whole
 
 
 #: By kind, in the order in which they are applied: a card's digits are not a phone number any more.
@@ -94,7 +143,12 @@ _RULES: Mapping[str, _Rule] = {
             r"|\bgh[pousr]_\w{30,255}|\bgithub_pat_\w{30,255}|\bglpat-[\w-]{20,100}|\bxox[abprs]-[\w-]{10,200}"
             r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bAIza[\w-]{35}|\bhf_[A-Za-z0-9]{30,60}|\bpf_[\w-]{20,100}|\bya29\.[\w-]{20,300}"
             r"|\bLTAI[A-Za-z0-9]{12,24}\b"
-        )
+            # The password of an address, and the value after a name: with a digit or a sign in it, or it may be a word.
+            r"|://[^\s/:@]{0,64}:(?P<password>[^\s/@]{1,200})@"
+            r"|(?i:\b(?:password|passwd|passphrase|pwd|(?:api|access|secret|private)[ _-]?key|(?:access|auth|client)[ _-]?(?:token|secret))\b"
+            r"|密码|口令|密钥)[\"']?\s{0,3}[:：=]\s{0,3}[\"']?(?=[^\s\"',;，；]{0,63}[\d!@#$%^&*])(?P<value>[^\s\"',;，；]{6,200})"
+        ),
+        _value,
     ),
     "email": _Rule(
         re.compile(r"(?<![\w.+-])[\w+-](?:[\w.+-]{0,62}[\w+-])?@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,24}\b")
@@ -106,22 +160,36 @@ _RULES: Mapping[str, _Rule] = {
         ),
         _chinese_id,
     ),
-    "card": _Rule(re.compile(r"(?<![0-9A-Za-z_.-])\d(?:[ -]?\d){12,18}(?!\d)"), _card),
+    "card": _Rule(WRITTEN, _card),
     "phone": _Rule(
         re.compile(
             r"(?<![0-9A-Za-z_.+-])(?:"
             r"\+\d{1,3}(?:[ .-]?\(?\d{1,5}\)?){2,5}"
-            r"|(?:\+?86[ -]?)?1[3-9]\d(?:[ -]?\d{4}){2}"
+            r"|(?P<mobile>1[3-9]\d{9})"
+            r"|86[ -]?1[3-9]\d(?:[ -]?\d{4}){2}|1[3-9]\d(?P<sign>[ -])\d{4}(?P=sign)\d{4}"
             r"|0\d{2,3}-\d{7,8}"
-            r"|\([2-9]\d{2}\) ?[2-9]\d{2}-\d{4}|[2-9]\d{2}[-.][2-9]\d{2}[-.]\d{4}"
+            r"|\(\d{3}\) ?\d{3}-\d{4}|[2-9]\d{2}-\d{3}-\d{4}|[2-9]\d{2}\.[2-9]\d{2}\.\d{4}"
             r")(?![0-9A-Za-z_-])"
         ),
         _phone,
     ),
 }
 KINDS = tuple(_RULES)
+#: A text is searched in parts of this many characters, so that other threads get their turn.
+_PART = 50_000
+#: More than any pattern reads.
+_LONGEST = 25_000
 #: Each removes what the one before could not see.
 _MOST_PASSES = 8
+
+
+def _next(pattern: re.Pattern[str], text: str, after: int) -> _Found | None:
+    while after < len(text):
+        found = pattern.search(text, after, after + _PART + _LONGEST)
+        if found is not None and found.start() < after + _PART:
+            return found
+        after += _PART
+    return None
 
 
 @dataclass(slots=True)
@@ -147,12 +215,16 @@ class Redaction:
 
     def _without(self, kind: str, rule: _Rule, text: str) -> str:
         narrow = text if text.isascii() else text.translate(_WIDE)
-        kept, end = list[str](), 0
-        for found in rule.pattern.finditer(narrow):
-            if part := rule.part(found[0]):
-                self.counts[kind] += 1
-                kept += text[end : found.start()], f"[{kind} removed]"
-                end = found.start() + len(part)
+        kept, end, after = list[str](), 0, 0
+        while found := _next(rule.pattern, narrow, after):
+            start, stop = rule.place(found)
+            if start == stop:
+                # Another may begin within what this one would have taken.
+                after = found.start() + 1
+                continue
+            self.counts[kind] += 1
+            kept += text[end:start], f"[{kind} removed]"
+            end = after = stop
         return "".join((*kept, text[end:])) if kept else text
 
     def value(self, value: Any, *, exact: bool = False) -> Any:
