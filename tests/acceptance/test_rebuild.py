@@ -2,6 +2,7 @@
 
 import logging
 
+import anyio
 import pytest
 
 from pagefile import Memory, ModelUnavailableError, Settings, SettingsError
@@ -239,3 +240,20 @@ async def test_only_what_it_is_the_successor_of_is_made_again(place):
         await memory.settle()
         assert await vectors(memory) == {"other/16": 11}
         assert "pagefile rebuild" in (await memory.describe())["recall"]["trouble"]
+
+
+def test_doctor_says_that_vectors_are_being_made_again(tmp_path):
+    """Those of the encoder that was bundled before: nobody has to do anything. Others stay until somebody does."""
+    db = f"sqlite:///{tmp_path}/a.db"
+
+    async def made() -> None:
+        predecessor = HashingEmbedder(8, name="use-multilingual-v3")
+        async with Memory.open(db, embedder=predecessor) as memory:
+            await memory.conversation("c", user_id="u").record(*FILMS)
+            await memory.settle()
+
+    anyio.run(made)
+    checks = pagefile("--db", db, "doctor", "--json").json["checks"]
+    recall = next(check for check in checks if check["name"] == "recall")
+    assert "vectors of use-multilingual-v3/8 (1) are made again in the background" in recall["found"]
+    assert ("note", "`pagefile rebuild` does it at once.") == (recall["state"], recall["advice"])

@@ -18,7 +18,7 @@ from pagefile.cli.output import say, show_table, visible
 from pagefile.engine import Memory
 from pagefile.engine.verification import Report, verify
 from pagefile.errors import PagefileError
-from pagefile.records import DEFAULT_TENANT, Scope
+from pagefile.records import DEFAULT_TENANT, JsonObject, Scope
 from pagefile.settings import Settings
 from pagefile.settings.sources import DEFAULT, shown
 from pagefile.stores.sqlite.driver import check_encrypts
@@ -226,8 +226,13 @@ def _sessions(cli: Invocation) -> Check:
 
 
 def _recall(cli: Invocation) -> Check:
+    async def examined(memory: Memory) -> tuple[JsonObject, set[str]]:
+        derivation = memory.engine.tier(Episodes).derivation
+        found, vectors = await derivation.examine(), derivation.vectors
+        return found, set() if vectors is None else {model.key for model in vectors.replaced}
+
     try:
-        found = cli.run(lambda memory: memory.engine.tier(Episodes).derivation.examine())
+        found, replaced = cli.run(examined)
     except OtherModelError as error:
         return Check("recall", "note", f"by word only: {error}", "Run `pagefile rebuild`.")
     except PagefileError as error:
@@ -241,6 +246,9 @@ def _recall(cli: Invocation) -> Check:
     if not others:
         return Check("recall", "ok", told)
     left = ", ".join(f"{model} ({number:,})" for model, number in others.items())
+    if others.keys() <= replaced:
+        told += f"; vectors of {left} are made again in the background, and then removed"
+        return Check("recall", "note", told, "`pagefile rebuild` does it at once.")
     told += f"; vectors of other embedders: {left}"
     return Check("recall", "note", told, "Run `pagefile rebuild` to remove them.")
 

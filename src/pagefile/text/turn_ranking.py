@@ -298,13 +298,15 @@ class TurnIndex(Generic[K]):
         others = self._matches({word: 1.0 for word in asked if word not in looked_up})
         known |= {match.word: match.slots for match in others.terms}
         held, total = np.zeros(len(slots)), 0.0
+        # Of the same kind as the holders, which would be copied otherwise, for every word.
+        places = slots.astype(np.int32)
         for word, much in asked.items():
             holders = known.get(word)
             weight = much * rarity(len(self._keys), 0 if holders is None else len(holders))
             total += weight
             if holders is not None:
-                at = np.searchsorted(holders, slots)
-                held += weight * (holders.take(at, mode="clip") == slots)
+                at = np.searchsorted(holders, places)
+                held += weight * (holders.take(at, mode="clip") == places)
         return held / (total or 1.0)
 
 

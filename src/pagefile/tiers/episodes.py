@@ -539,7 +539,8 @@ class Episodes(base.OwnTier):
             while True:
                 request = ports.SinceRequest(home, dict(index.known), limit)
                 rows = await self._kept_rows(request) if cold else await self._new_rows(request)
-                await base.off_loop(partial(index.add, rows), len(rows), THREAD_FROM)
+                if rows:
+                    await base.off_loop(partial(index.add, rows), len(rows), THREAD_FROM)
                 if len(rows) < limit:
                     break
                 limit = _BATCH
