@@ -98,9 +98,11 @@ class _Index:
     known: dict[str, int] = field(default_factory=dict[str, int])
     lock: anyio.Lock = field(default_factory=anyio.Lock)
 
-    def add(self, rows: Sequence[ports.TurnTerms]) -> None:
+    def add(self, rows: list[ports.TurnTerms]) -> None:
+        """Take in rows, and empty their list: to let go of thousands takes long enough to be done by whoever adds them."""
         self.turns.add(*map(_placed, rows))
         self.known.update((row.conversation, row.seq) for row in rows)
+        rows.clear()
 
 
 def _placed(row: ports.TurnTerms) -> Placed[TurnKey]:
@@ -539,9 +541,9 @@ class Episodes(base.OwnTier):
             while True:
                 request = ports.SinceRequest(home, dict(index.known), limit)
                 rows = await self._kept_rows(request) if cold else await self._new_rows(request)
-                if rows:
-                    await base.off_loop(partial(index.add, rows), len(rows), THREAD_FROM)
-                if len(rows) < limit:
+                if count := len(rows):
+                    await base.off_loop(partial(index.add, rows), count, THREAD_FROM)
+                if count < limit:
                     break
                 limit = _BATCH
         self._indexes.trim()
@@ -551,7 +553,9 @@ class Episodes(base.OwnTier):
         """The terms of turns, computed where none are stored."""
         rows = await self.kept.since(request, ANALYZER)
         missing = {(row.conversation, row.seq) for row in rows if row.said is None}
-        made = await self._new_rows(request, missing) if missing else ()
+        if not missing:
+            return rows
+        made = await self._new_rows(request, missing)
         worked_out = {(row.conversation, row.seq): row for row in made}
         return [worked_out.get((row.conversation, row.seq), row) for row in rows]
 

@@ -6,11 +6,13 @@ On a busy machine it takes longer than a request may wait for memory. So that ti
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from datetime import date
 from time import monotonic
 
 import anyio.to_thread
 
 from pagefile.arrays import np
+from pagefile.text.times import periods
 from pagefile.text.words import terms
 
 #: How long requests wait, from the beginning of the loading.
@@ -60,5 +62,6 @@ def _import() -> None:
     # Whoever needs what is missing says so.
     with suppress(ImportError):
         np.zeros(1)
-        # The dictionary of Chinese words.
-        list(terms("加载"))
+        # The dictionary of Chinese words, and the patterns of times.
+        terms("加载")
+        periods("last week", date(2000, 1, 1))
