@@ -158,6 +158,59 @@ async def test_a_new_session_is_empty(tmp_path):
         assert "母线" * 9_000 == await chat.load(kept.archive_uuid)
 
 
+async def test_notes_of_an_earlier_question_stay_out_of_other_subjects():
+    """A search serves the question it was made for, the one after it, and later ones about the same things."""
+    results = [
+        {
+            "title": "Harbour",
+            "snippet": f"hotel {n} at the harbour: quiet rooms, breakfast, tram",
+            "score": 0.9,
+        }
+        for n in range(3)
+    ]
+    asked = {
+        "Find me a family hotel in Oslo.": True,
+        "Which of them is central?": True,
+        "What is the capital of Australia?": False,
+        "The accountant is Petra Holm, and the invoices go to her.": False,
+        "I moved to Oslo last week with my husband and our daughter.": False,
+        "Thanks!": False,
+        "Does the hotel have breakfast?": True,
+        "Write a haiku about rain.": True,
+        "Explain what a deadlock is in one sentence.": False,
+    }
+    shown = {}
+    async with Memory.open("memory://") as memory:
+        chat = memory.conversation("c", user_id="u")
+        for number, question in enumerate(asked):
+            window = await chat.context(question, recent_turns=1)
+            if not number:
+                await chat.workspace().absorb("smart_search", {"q": "family hotel oslo"}, results)
+                window = await chat.context(question, recent_turns=1)
+            shown[question] = "quiet rooms" in memory_block(window)
+            if question.startswith("Does"):
+                await chat.workspace().absorb("smart_search", {"q": "hotel breakfast"}, results)
+            await chat.record(question, "Noted.")
+    assert asked == shown
+
+
+async def test_notes_that_bear_on_the_question_are_not_crowded_out():
+    """Notes of other questions take none of the places in a prompt."""
+    async with Memory.open("memory://") as memory:
+        chat = memory.conversation("c", user_id="u")
+        workspace = chat.workspace()
+        for subject in ("hotel", "accountant"):
+            workspace.ask(f"Find out about the {subject}.")
+            found = [
+                {"snippet": f"{subject} number {n}", "source": f"{subject}{n}", "score": 0.9}
+                for n in range(5)
+            ]
+            await workspace.absorb("smart_search", {"q": subject}, found)
+        workspace.ask("Write a haiku about rain.")
+        workspace.ask("Which hotel was it?")
+        assert [f"hotel{n}" for n in range(5)] == [chunk.source for chunk, _ in workspace.chunk_forms()]
+
+
 async def test_forgetting_forgets_it_too():
     """Nothing of an erased conversation is offered or answered."""
     async with Memory.open("memory://") as memory:

@@ -5,7 +5,7 @@ It needs no store and no event loop; the workspace tier keeps one for each run.
 
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2s
 from typing import Literal, cast, get_args
@@ -228,9 +228,10 @@ class AgentMemory:
             lines += self._outlines(outline_chars // len(self.toc_cache))
         return "\n".join(lines)
 
-    def shown(self) -> list[ContentChunk]:
-        """The chunks that appear in a prompt."""
-        return self._fitting(distinct(self.relevant_chunks), self.max_injected) if self.enabled else []
+    def shown(self, wanted: Callable[[ContentChunk], bool] = lambda _: True) -> list[ContentChunk]:
+        """The chunks that appear in a prompt, of those that are `wanted` there."""
+        chunks = filter(wanted, self.relevant_chunks)
+        return self._fitting(distinct(list(chunks)), self.max_injected) if self.enabled else []
 
     # -- 重置方法 -----------------------------------------------------------------------------------------------------
 

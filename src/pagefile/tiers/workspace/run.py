@@ -26,6 +26,7 @@ from pagefile.tiers.workspace.outline import entries, outline
 from pagefile.tiers.workspace.parts import Parts
 from pagefile.tiers.workspace.results import Plain, Result, canonical, shows_media
 from pagefile.tiers.workspace.rules import NOTHING, ToolRule, remember, rule_for
+from pagefile.tiers.workspace.tasks import Tasks
 from pagefile.window.candidates import Form
 from pagefile.window.parts import escape
 from pagefile.window.placeholder import placeholder, placeholder_uuid, short_placeholder
@@ -69,6 +70,7 @@ class Workspace:
         self.run = run
         #: The state of the run: tables of contents, chapters, chunks, the query.
         self.notes = parts.rules.notes()
+        self._tasks = Tasks()
 
     def __repr__(self) -> str:
         held = f"{len(self.notes.relevant_chunks)} chunks, {len(self.notes.toc_cache)} tables of contents"
@@ -94,6 +96,7 @@ class Workspace:
         """Say what the run is working on now."""
         if query and self.enabled:
             self.notes.current_query = query
+            self._tasks.ask(query)
 
     # -- calls ------------------------------------------------------------------------------------------------------
 
@@ -163,6 +166,7 @@ class Workspace:
         async with self._noting:
             note = partial(remember, self.notes, rule, got, about, whole=short)
             chunks = await off_loop(note, len(got.text), _THREAD_FROM_CHARS)
+            self._tasks.found(self.notes.relevant_chunks)
         while len(self.notes.toc_cache) > MAX_TOCS:
             self.notes.drop_toc(next(iter(self.notes.toc_cache)))
         lines = entries(toc_of(got.value)) if rule.remembers == "toc" else ()
@@ -200,9 +204,13 @@ class Workspace:
     ) -> list[tuple[ContentChunk, tuple[Form, ...]]]:
         """The chunks for a prompt, best first, without those of the calls that are `seen` in it anyway.
 
-        Beside a placeholder of its call (`placeheld`) a chunk is shown only if a rule names the tool.
+        Beside a placeholder of its call (`placeheld`) a chunk is shown only if a rule names the tool. One that was found
+        for an earlier question, in a turn that the prompt no longer shows, has to bear on this one.
         """
-        unseen = [chunk for chunk in self.notes.shown() if chunk.metadata.get("call_id") not in seen]
+        shown = self.notes.shown(
+            lambda one: one.metadata.get("call_id") in placeheld or self._tasks.concern(one)
+        )
+        unseen = [chunk for chunk in shown if chunk.metadata.get("call_id") not in seen]
         fresh = [one for one in unseen if one.metadata.get("call_id") not in placeheld or self._names(one)]
         return [(chunk, self._chunk_forms(chunk, place)) for place, chunk in enumerate(fresh, 1)]
 
@@ -217,10 +225,12 @@ class Workspace:
     def reset(self) -> None:
         """Forget the query and its chunks; tables of contents and cached calls stay."""
         self.notes.clear_query_context()
+        self._tasks = Tasks()
 
     def reset_all(self) -> None:
         """Forget everything."""
         self.notes.reset()
+        self._tasks = Tasks()
         self._calls.clear()
         self._since = None
 
