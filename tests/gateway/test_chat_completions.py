@@ -86,6 +86,32 @@ def test_a_paged_out_result_is_loaded_before_the_client_sees_the_answer(tmp_path
         assert ["done", "done"] == [turn[2] for turn in talk]
 
 
+@pytest.mark.parametrize("ask", [asked, streamed])
+def test_a_passage_of_another_conversation_comes_with_the_tools_to_load_the_rest(tmp_path, ask):
+    """A request that names a page offers them, and so do later ones of this conversation: its prompt begins alike."""
+    with behind(reader, tmp_path) as here:
+        client = here.openai(default_headers={"x-pagefile-user": "ada"})
+        messages = [{"role": "user", "content": "Read the table."}]
+        call = ask(client, messages, tools=[READ]).choices[0].message
+        messages += [json.loads(call.model_dump_json(exclude_none=True))]
+        messages += [{"role": "tool", "tool_call_id": call.tool_calls[0].id, "content": BIG}]
+        ask(client, messages, tools=[READ])
+        with here.memory() as memory:
+            memory.settle()
+        row = [{"role": "user", "content": "What is the value of row 1234 in the table?"}]
+        assert "Let me look. It is 8638." == said(ask(client, row))
+        first = here.upstream.bodies[-2]
+        assert "<loaded>" in first["messages"][-1]["content"]
+        offered = ["load_tool_history", "search_tool_history"]
+        assert offered == [tool["function"]["name"] for tool in first["tools"]]
+        later = [*row, {"role": "assistant", "content": "It is 8638."}, {"role": "user", "content": "Thanks!"}]
+        ask(client, later)
+        assert "<loaded>" not in json.dumps(here.upstream.last)
+        assert first["tools"] == here.upstream.last["tools"]
+        ask(client, [{"role": "user", "content": "Thanks!"}])
+        assert "tools" not in here.upstream.last
+
+
 def test_an_edited_message_continues_in_a_fork(tmp_path):
     """Editing the last message leaves the conversation as it is, and goes on in a branch that stays one."""
     with behind(echo, tmp_path) as here:

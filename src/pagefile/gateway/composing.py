@@ -6,8 +6,11 @@ from dataclasses import dataclass, replace
 from pagefile.gateway.adapter import Adapter, Talk
 from pagefile.gateway.exchanges import Exchange, Json, base_key
 from pagefile.tiers.page_in import LOADING_TOOLS
-from pagefile.window.candidates import TURNS, ShownTurn
+from pagefile.window.candidates import TURNS, Block, ShownTurn
 from pagefile.window.receipt import Window
+
+#: Sections of memory that say from which page something comes, and how to load the rest.
+NAMING_PAGES: frozenset[Block] = frozenset({"loaded", "chunks"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,8 @@ class Composition:
     added: Added
     #: Whether the model can load what a placeholder stands for.
     redeemable: bool
+    #: Whether the request offers the tools that do so.
+    offered: bool
     #: Whether earlier turns come from the log, because the client has none.
     from_log: bool = False
 
@@ -59,7 +64,7 @@ class Composition:
         body = adapter.with_messages(body, messages)
         body = adapter.with_mark(body, len(self.talk.preamble) + len(groups)) if self.added.memory else body
         body = adapter.with_system(body, self.added.system) if self.added.system else body
-        if self.redeemable and self.window.parts.guide:
+        if self.offered:
             body = adapter.with_tools(body, self.window.language)
         as_sent = [message for exchange in earlier for message in exchange.messages]
         remembers = self.added.remembers or groups != as_sent or list(running) != list(current.rest)

@@ -14,7 +14,7 @@ from pagefile.edge.recorder import as_json
 from pagefile.engine import Memory
 from pagefile.errors import ConflictError, PagefileError, SettingsError
 from pagefile.gateway.adapter import Adapter, Talk
-from pagefile.gateway.composing import Added, Composition
+from pagefile.gateway.composing import NAMING_PAGES, Added, Composition
 from pagefile.gateway.conversations import Conversations, Place, Who, version_of
 from pagefile.gateway.exchanges import Json
 from pagefile.gateway.identity import Mode
@@ -52,6 +52,8 @@ class Gateway:
     conversations: Conversations = field(init=False)
     #: What was added in the first request of a turn: later ones add the same, so that a prompt cache holds.
     added: Lru[tuple[Scope, str], Added] = field(default_factory=lambda: Lru(_TURNS_REMEMBERED))
+    #: Conversations in which the model was led to a page.
+    leading: Lru[Scope, None] = field(default_factory=lambda: Lru(_TURNS_REMEMBERED))
     provider_ids: ProviderIds = field(init=False)
 
     def __post_init__(self) -> None:
@@ -167,6 +169,7 @@ class Call:
         if adapter.is_stateful(body):
             body = self._beside(talk, added)
             return body, added.remembers and body is not self.body
+        self.offered = redeemable and self._leads_to_pages(window, place.chat.scope)
         composition = Composition(
             adapter,
             body,
@@ -174,12 +177,19 @@ class Call:
             window,
             added,
             redeemable=redeemable,
+            offered=self.offered,
             from_log=self.from_log and place.from_log,
         )
-        self.offered = redeemable and bool(window.parts.guide)
         if self.offered:
             self.reply = adapter.reply(LOADING_TOOLS)
         return composition.composed()
+
+    def _leads_to_pages(self, window: Window, scope: Scope) -> bool:
+        """Whether this request of a conversation names a page, or an earlier one did: tools that come and go empty prompt caches."""
+        leading = self.gateway.leading
+        if window.parts.guide or NAMING_PAGES & window.parts.memory.sections.keys():
+            leading[scope] = None
+        return scope in leading
 
     def _saved(self, window: Window, size: int) -> int:
         """About how many tokens the request has less than the client's, whose sizes are known."""

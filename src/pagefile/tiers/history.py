@@ -221,7 +221,7 @@ class History(OwnTier):
         if (at := request.at) is None:
             return []
         today = self._text("today", today_line(at, request.wording))
-        if not request.query or not (dated or asks_for_time(request.searched, at)):
+        if not request.query or not (dated or asks_for_time(request.searched)):
             return today
         return [*today, *self._text("now", now_line(at, request.wording))]
 

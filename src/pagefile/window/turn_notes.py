@@ -8,7 +8,6 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from pagefile.content import Message, Text
 from pagefile.records import Turn, within_time
 from pagefile.text.passages import render_excerpt, selected
-from pagefile.text.times import periods
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.window.candidates import Form, ShownTurn
 from pagefile.window.compile import CUT_TURNS
@@ -105,11 +104,11 @@ def status_line(turn: Turn, wording: Wording) -> str:
 
 #: After a pause of this length the next turn says when it was said.
 LONG_PAUSE = timedelta(hours=6)
-#: Questions about the present time, besides those that name another one.
+#: Questions about the present time.
 _PRESENT = re.compile(
     r"今[天晚早]|现在|此刻|几号|几点|点[钟半]|小时|分钟|提醒|来得及|星期几|周几|礼拜几|日期|多久|多少天|哪[天月年]|什么时候|何时"
     r"|\b(?:today|tonight|right now|this (?:morning|afternoon|evening)|o'clock|hours?|minutes?|remind\w*|"
-    r"when (?:did|was|were|is|do|does|will)|how long|how many (?:days|weeks|months|years)|(?:what|which) (?:day|date|time))\b",
+    r"when (?:did|was|were|is|do|does|will)|how long|how many (?:days|weeks|months|years)|(?:what|which) (?:day|date|time)|what(?:'s| is) the (?:day|date|time))\b",
     re.IGNORECASE,
 )
 _READ_CHARS = 500
@@ -160,10 +159,10 @@ def _midnight(day: date, days: int, zone: tzinfo | None) -> datetime:
         return datetime.max.replace(tzinfo=UTC) if days else datetime.min.replace(tzinfo=UTC)
 
 
-def asks_for_time(query: str, now: datetime) -> bool:
-    """Whether a question is about the present time, or names another one."""
+def asks_for_time(query: str) -> bool:
+    """Whether a question is about the present time; for one that names another day, the day in the system text is enough."""
     text = _NO_TIME.sub(" ", _STAMP.sub("", query[:_READ_CHARS]))
-    return _PRESENT.search(text) is not None or bool(periods(text, now.date())[0])
+    return _PRESENT.search(text) is not None
 
 
 def now_line(now: datetime, wording: Wording) -> str:
