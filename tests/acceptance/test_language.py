@@ -311,6 +311,22 @@ async def test_passages_that_come_by_themselves_and_results_that_left(memory, ta
 
 
 @both
+async def test_the_day_is_said_in_the_language_of_the_instructions_before_it(memory, talk):
+    """The system texts of all conversations with the same instructions begin alike, whoever speaks; where none are given, in the user's."""
+    other = EN if talk is ZH else ZH
+    chat = memory.conversation("c", user_id="ada")
+    texts = [
+        (await chat.context(said, instructions=talk.instructions)).messages[0]["content"]
+        for said in (talk.asking, other.asking)
+    ]
+    assert texts[0] == texts[1]
+    assert [] == talk.foreign(texts[0])
+    assert [] == talk.foreign((await chat.context(talk.asking)).messages[0]["content"])
+    chosen = await chat.context(talk.asking, instructions=other.instructions, language=talk.language)
+    assert chosen.parts.today == (await chat.context(talk.asking)).parts.today
+
+
+@both
 async def test_dates_and_turns_that_are_long_or_without_an_answer(tmp_path, talk):
     """Days that changed, what day it is, a turn that was aborted, one that is still open, and one shown in part."""
     clock = FakeClock()

@@ -128,6 +128,8 @@ class _Assembly:
         budget = engine.budget(request.room, request.reserved, note)
         view = await self._read(scope)
         asked = view.open_turn.user if view.open_turn is not None else request.query
+        languages, instructions = engine.languages, request.instructions
+        spoken = await languages.of_window(view, request.language, asked, instructions)
         window_request = WindowRequest(
             # The owner's scope. It differs from the asking scope only for replays of calls recorded before
             # decision 0033, which may name no user.
@@ -143,7 +145,8 @@ class _Assembly:
             instructions_tokens=engine.counter.count(request.instructions or ""),
             run=(scope, request.run),
             at=self._asked_at(view),
-            language=await engine.languages.of_window(view, request.language, asked, request.instructions),
+            language=spoken,
+            day_language=languages.of_day(view, request.language, instructions, spoken),
             project=request.project or view.head.project,
             agent=request.agent or view.head.agent,
         )

@@ -78,6 +78,8 @@ class WindowRequest:
     run: tuple[Scope, str] | None = None
     #: The language of what the tiers write themselves.
     language: Language = "zh"
+    #: The language of the day in the system text, if it is another.
+    day_language: Language | None = None
     #: The project and the agent it is made for.
     project: str | None = None
     agent: str | None = None

@@ -35,7 +35,7 @@ from pagefile.window.turn_notes import (
     today_line,
     with_lines,
 )
-from pagefile.window.wording import ZH, Wording
+from pagefile.window.wording import WORDINGS, ZH, Wording
 
 #: Checkpoints whose text for a window is cached: finding their anchors again takes almost as long as the
 #: query.
@@ -220,7 +220,8 @@ class History(OwnTier):
         """The day; and beside the question the time, where turns carry theirs (`dated`) or the question is about a time."""
         if (at := request.at) is None:
             return []
-        today = self._text("today", today_line(at, request.wording))
+        wording = WORDINGS[request.day_language or request.language]
+        today = self._text("today", today_line(at, wording))
         if not request.query or not (dated or asks_for_time(request.searched)):
             return today
         return [*today, *self._text("now", now_line(at, request.wording))]
