@@ -99,3 +99,39 @@ async def test_one_that_is_there_harms_nothing(at, zone):
         for name in ("c", "d"):
             window = await memory.conversation(name, user_id="u", timezone=zone).context("two yesterday?")
             assert () == window.receipt.degraded
+
+
+@pytest.mark.parametrize(
+    ("question", "line"),
+    [
+        ("What did I ask you yesterday?", "Nothing was recorded on 2026-11-18."),
+        ("昨天我说了什么？", "2026-11-18没有任何记录。"),
+        ("What did we talk about last week?", "Nothing was recorded from 2026-11-09 to 2026-11-15."),
+        ("What did I ask you today?", None),
+        ("What did I say on November 4?", None),
+        ("What will I do tomorrow?", None),
+        ("What did I say about ten days ago?", "Nothing was recorded from 2026-11-08 to 2026-11-10."),
+        ("Did I book the dentist yesterday?", None),
+    ],
+)
+async def test_a_time_at_which_nothing_was_recorded_is_named(question, line):
+    """Else the turns of other days would pass for its own."""
+    now = datetime.fromisoformat("2026-11-19T15:00:00+00:00")
+    async with Memory.open("memory://", clock=FakeClock(now), embedder="none") as memory:
+        for number in range(3):
+            chat = memory.conversation(f"today-{number}", user_id="u")
+            await chat.record(f"Translate sentence {number}.", "Done.", at=now - timedelta(hours=1 + number))
+        await memory.conversation("before", user_id="u").record(
+            "The dentist is Dr Sand.", "Noted.", at=now - timedelta(days=15)
+        )
+        await memory.settle()
+        chat = memory.conversation("new", user_id="u")
+        window = await chat.context(question)
+        shown = window.parts.memory.sections.get("episodes", ())
+        assert (line is not None) == any("recorded" in text or "记录" in text for text in shown)
+        assert line is None or shown[0] == line
+        if line is not None:
+            (call,) = await chat.calls()
+            replayed = await chat.replay(call.id)
+            assert replayed.exact
+            assert line in str(replayed.after.messages)

@@ -104,7 +104,11 @@ def test_a_passage_of_another_conversation_comes_with_the_tools_to_load_the_rest
         assert "<loaded>" in first["messages"][-1]["content"]
         offered = ["load_tool_history", "search_tool_history"]
         assert offered == [tool["function"]["name"] for tool in first["tools"]]
-        later = [*row, {"role": "assistant", "content": "It is 8638."}, {"role": "user", "content": "Thanks!"}]
+        later = [
+            *row,
+            {"role": "assistant", "content": "It is 8638."},
+            {"role": "user", "content": "Thanks!"},
+        ]
         ask(client, later)
         assert "<loaded>" not in json.dumps(here.upstream.last)
         assert first["tools"] == here.upstream.last["tools"]

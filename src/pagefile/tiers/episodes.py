@@ -42,6 +42,7 @@ from pagefile.text.words import forget_words, is_trivial, terms
 from pagefile.tiers import base
 from pagefile.tiers.derivation import Derivation
 from pagefile.tiers.index_lag import IndexLag
+from pagefile.tiers.named_times import nothing_then
 from pagefile.tiers.page_in import unpaged_results
 from pagefile.tiers.turn_index import ANALYZER, THREAD_FROM, TurnVectors, terms_of
 from pagefile.tiers.turn_keys import TurnKey, TurnKeys
@@ -571,7 +572,8 @@ class Episodes(base.OwnTier):
         self, request: base.WindowRequest, found: Sequence[tuple[_Chosen, Turn]]
     ) -> list[Candidate]:
         """Each text once, in the order of time, under the user's days."""
-        zone = self._local(None, request.view.head.timezone).tzinfo
+        now = self._local(None, request.view.head.timezone)
+        zone = now.tzinfo
         told = self.gate == "auto" and bool(request.view.turns) and tells(request.searched)
         # Beside a message that only says something a turn is as short as in a window that has no more room.
         window_tokens = min(request.window_tokens, _TOLD_TOKENS) if told else request.window_tokens
@@ -585,7 +587,8 @@ class Episodes(base.OwnTier):
         sizes = [about(turn, window_tokens, fetched) for _, turn, fetched in ordered]
         within = self._within(request, [chosen.value or 1.0 for chosen, _, _ in ordered], sizes, told=told)
         count = self.counter.count
-        return [
+        nothing = nothing_then(request, request.at or now, (turn for _, turn in found))
+        return nothing + [
             Candidate(
                 name,
                 "episodes",

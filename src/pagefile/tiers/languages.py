@@ -100,7 +100,9 @@ class Languages:
         found = self._spoken[view.head.scope] = await self._of_window(view, choice, current, instructions)
         return found
 
-    def of_day(self, view: LogView, choice: str | None, instructions: str | None, spoken: Language) -> Language:
+    def of_day(
+        self, view: LogView, choice: str | None, instructions: str | None, spoken: Language
+    ) -> Language:
         """For the day at the end of the system text: that of the instructions before it, unless one was set.
 
         Conversations in two languages with the same instructions then begin alike, and share a prompt cache.

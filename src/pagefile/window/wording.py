@@ -53,6 +53,10 @@ class Wording:
     today: str
     #: From Monday to Sunday.
     days: Sequence[str]
+    #: In place of recalled turns, where a question asks for a time that has none.
+    nothing_then: str
+    on_day: str
+    in_period: str
     anchors: str
     pages: str
     more_pages: str
