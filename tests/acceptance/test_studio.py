@@ -428,3 +428,28 @@ async def test_usage_over_time_comes_from_what_is_stored(client, told):
     assert f"{sum(day['tokens'] for day in days):,}" in html
     nobody = (await client.get(f"{urls.METRICS}.json", params={"user_id": "bob"})).json()["usage"]["days"]
     assert [] == nobody
+
+
+async def test_an_answer_that_broke_off_is_shown_as_far_as_it_came(client):
+    """It enters no window, but nothing that was seen is lost: the conversation, the trace and the bill have it."""
+    asked = {**AMY, "id": "half", "user": "Tell me a story."}
+    assert 201 == (await client.post("/v1/turns/begin", json=asked)).status_code
+    window = await client.post("/v1/context", json={**AMY, "turn_id": "half"})
+    said = {
+        **AMY,
+        "turn_id": "half",
+        "messages": [{"role": "assistant", "content": "Once upon a time there"}],
+    }
+    assert 200 == (await client.post("/v1/turns/extend", json=said)).status_code
+    assert 200 == (await client.post("/v1/turns/abort", json={**AMY, "turn_id": "half"})).status_code
+    for path, more in (
+        (urls.CONVERSATION, {}),
+        (urls.TRACE, {"turn": "half"}),
+        (urls.CALL, {"call_id": window.json()["id"]}),
+    ):
+        page = await client.get(path, params={**AMY, **more}, headers=HTML)
+        assert "Once upon a time there" in page.text, path
+        assert re.search("[Aa]borted", page.text), path
+    after = await client.post("/v1/context", json={**AMY, "query": "Go on."})
+    assert "Tell me a story." in after.text
+    assert "Once upon a time" not in after.text

@@ -164,11 +164,13 @@ def test_a_request_without_memory_says_why_and_so_does_the_log(monkeypatch, capl
                 r"memory is left alone for \d\.\d s more because it was slow", head["x-pagefile-bypassed"]
             )
         (line,) = told(caplog)
-        assert line.startswith("gateway: preparing a request took longer than 0.3 s (gateway.deadline_s); ")
+        assert line.startswith(
+            "pagefile.wrap: preparing a request took longer than 0.3 s (gateway.deadline_s); "
+        )
         assert line.endswith("the run continues without memory, which is left alone for 1 s")
         stuck.free.set()
         until_so(lambda: asked(client)["x-pagefile-status"] != "bypassed")
-        assert re.fullmatch(r"gateway: memory answers again; \d+ went without", told(caplog)[-1])
+        assert re.fullmatch(r"pagefile\.wrap: memory answers again; \d+ went without", told(caplog)[-1])
         assert "x-pagefile-bypassed" not in asked(client)
 
 

@@ -202,6 +202,20 @@ def test_a_closed_memory_costs_no_answer_and_says_how_to_open_one(caplog):
     assert "`Memory.open(…)`" not in caplog.text
 
 
+def test_a_request_without_words_passes_and_the_log_says_why_in_a_line(caplog):
+    """What a client got wrong is told in words, without a traceback that nobody can use."""
+    with wrapped(openai.OpenAI, echo, user_id="ada") as (client, _, upstream):
+        head = client.chat.completions.with_raw_response.create(
+            model="gpt-5", messages=[{"role": "user", "content": None}]
+        ).headers
+        assert "bypassed" == head["x-pagefile-status"]
+        assert [None] == [message["content"] for message in upstream.last["messages"]]
+    (record,) = [one for one in caplog.records if one.name == "pagefile" and one.levelname == "ERROR"]
+    assert record.exc_info is None
+    assert record.getMessage().startswith("pagefile.wrap: preparing a request failed; the run continues")
+    assert record.getMessage().endswith("messages must contain at least one message that is not empty.")
+
+
 async def test_a_closed_memory_of_an_event_loop_says_how_to_open_one(caplog):
     with Upstream(echo) as upstream:
         async with of(openai.AsyncOpenAI, upstream) as plain:

@@ -140,10 +140,12 @@ def _list(cli: Invocation, user_id: str | None, limit: int) -> None:
 
 
 def _rows(turn: Turn, *, full: bool) -> Iterator[tuple[Cell, ...]]:
+    # Of an answer that broke off, what there was of it.
+    answer = turn.assistant or turn.answered
     said = [
         *([("user", turn.user)] if turn.user else ()),
         *((clipped(step.tool, 12), step.result) for step in turn.steps),
-        *([("assistant", turn.assistant)] if turn.assistant else ()),
+        *([("assistant", answer)] if answer else ()),
     ]
     seq = None if turn.seq is None else str(turn.seq)
     left: tuple[Cell, ...] = (seq, turn.status, turn.at, turn.tokens)

@@ -173,7 +173,8 @@ def _turn_lines(turn: Turn) -> Iterator[tuple[str, str]]:
     about = f"turn {turn.seq} · {plural(turn.tokens, 'token')}{tools}{state}"
     yield "bold", _line(turn.created, turn.scope, about)
     who = turn.scope.user or "user"
-    for name, text in ((who, turn.user), ("assistant", turn.assistant)):
+    # Of an answer that broke off, what there was of it.
+    for name, text in ((who, turn.user), ("assistant", turn.assistant or turn.answered)):
         if text:
             yield "", f"{name}: {text}"
 

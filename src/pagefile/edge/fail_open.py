@@ -18,7 +18,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from pagefile.blocking import BlockingMemory
 from pagefile.engine import Memory
-from pagefile.errors import ClosedError, ConflictError, SettingsError
+from pagefile.errors import ClosedError, ConflictError, InvalidArgumentError, SettingsError
 from pagefile.stores.breaker import Breaker
 
 logger = logging.getLogger("pagefile")
@@ -33,7 +33,7 @@ class SlowMemoryError(TimeoutError):
 
 
 #: Failures whose words say all there is to say: a traceback would only hide them.
-_SELF_EXPLAINING = (SettingsError, ClosedError, ConflictError)
+_SELF_EXPLAINING = (SettingsError, ClosedError, ConflictError, InvalidArgumentError)
 #: Told why work was not done, in words that name nobody and nothing of a user's.
 Told: TypeAlias = Callable[[str], object]
 

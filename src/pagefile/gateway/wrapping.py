@@ -68,7 +68,7 @@ def wrap(
     replace(who.scope, conversation=conversation_id)  # refuses names that no memory can have
     given = base.settings.gateway
     settings = given if window_tokens is None else replace(given, window_tokens=window_tokens)
-    edge = FailOpen(memory, "gateway", timeout_s=settings.deadline_s, limit=DEADLINE)
+    edge = FailOpen(memory, "pagefile.wrap", timeout_s=settings.deadline_s, limit=DEADLINE)
     asynchronous = isinstance(inner, library.AsyncClient)
     if not asynchronous and not edge.is_reachable:
         raise SettingsError(

@@ -336,9 +336,11 @@ def _answer(bill: Bill, reader: Reader) -> Element:
             for step in bill.steps
         ]
         return ui.card(say("answer.title"), ui.soft(say("answer.tools")), calls, class_="answer")
-    if not turn.assistant:
-        return ui.card(say("answer.title"), ui.soft(say(f"answer.{turn.status}")))
-    return ui.card(say("answer.title"), ui.said(turn.assistant, reader), class_="answer")
+    # Of an answer that broke off, what there was of it.
+    heard = turn.assistant or (turn.answered if turn.status == "aborted" else "")
+    said = ui.said(heard, reader) if heard else None
+    state = None if turn.assistant else ui.soft(say(f"answer.{turn.status}"))
+    return ui.card(say("answer.title"), said, state, class_="answer" if heard else "")
 
 
 def _as_sent(data: Explanation, reader: Reader) -> Content:

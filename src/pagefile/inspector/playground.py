@@ -137,7 +137,9 @@ def _turn(turn: Turn, data: Playground, reader: Reader) -> Element:
         link = reader.link(urls.CALL, reader.say("event.window"), ": ", size, call_id=call.id)
         events.append(el("p", link, class_="event"))
     aborted = ui.badge(reader.say("entry.aborted"), "bad") if turn.status == "aborted" else None
-    return el("li", bubble(turn.user, "user"), events, bubble(turn.assistant, "assistant"), aborted)
+    return el(
+        "li", bubble(turn.user, "user"), events, bubble(turn.assistant or turn.answered, "assistant"), aborted
+    )
 
 
 def _budget(call: WindowRecord) -> int:

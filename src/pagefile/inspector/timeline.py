@@ -169,7 +169,7 @@ def _turn(turn: Turn, data: Timeline, reader: Reader) -> Element:
     said: list[Content] = [
         _side("user", "role.user", turn.user, reader),
         [_step(step, data, reader) for step in turn.steps],
-        _side("assistant", "role.assistant", turn.assistant, reader),
+        _side("assistant", "role.assistant", turn.assistant or turn.answered, reader),
     ]
     sought = turn.id == data.sought
     kind = f"entry turn {turn.status}{' covered' if covered else ''}{' sought' if sought else ''}"

@@ -163,9 +163,9 @@ def _nodes(data: Trace, times: _Times, reader: Reader) -> list[Element]:
     for number, call in enumerate(calls):
         end = calls[number + 1].at if number + 1 < len(calls) else times.ended
         nodes.append(_call(call, data, times, end, reader))
-    if turn.assistant:
-        nodes.append(_node(say("trace.answer"), ui.said(turn.answered or turn.assistant, reader)))
-    elif turn.status != "done":
+    if answer := turn.answered or turn.assistant:
+        nodes.append(_node(say("trace.answer"), ui.said(answer, reader)))
+    if turn.status != "done":
         nodes.append(_node(say("entry.aborted" if turn.status == "aborted" else "entry.open"), None))
     return nodes
 
