@@ -22,6 +22,7 @@ APART = {
     "workspace": ("toc_title", "toc_known", "toc_again", "toc_more", "toc_page", "chapters", "notes_title", "notes_page", "cached", "cached_part", "ages"),
     "tools' answers": ("answers",),
     "day": ("today", "days"),
+    "nothing then": ("nothing_then", "on_day", "in_period"),
     "long turns": ("named", "left_speech"),
 }  # fmt: skip
 
