@@ -13,11 +13,13 @@ import pytest
 from pagefile import Memory, SettingsError
 from pagefile.errors import StoreUnavailableError
 from pagefile.integrations.prometheus import PrometheusMeter
-from pagefile.records import Scope
+from pagefile.records import ApiKey, Scope
 from pagefile.service.app import create_app
 from pagefile.service.auth import LAST_USED_EVERY
+from pagefile.service.known_keys import KnownKeys
+from pagefile.stores.inmemory import InMemoryStore
 from pagefile.stores.key_secrets import new_key
-from pagefile.testing import FakeClock, InMemorySessions
+from pagefile.testing import FakeClock, FlakyStore, InMemorySessions
 from pagefile.tiers.fair_pool import working_for
 
 from .cli_calling import pagefile, table_widths
@@ -371,6 +373,41 @@ async def test_metrics_are_read_while_the_database_is_down(monkeypatch):
         check(await client.get("/metrics", headers=wrong), 401, "unauthorized")
         check(await client.get("/metrics", headers=late), 503, "store-unavailable")
         check(await client.get("/v1/memory/conversations"), 503, "store-unavailable")
+
+
+async def test_a_key_for_the_metrics_opens_nothing_else():
+    app = create_app(settings(require_keys=True, metrics_key="only-for-prometheus"))
+    transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
+    bearer = {"Authorization": "Bearer only-for-prometheus"}
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=transport, base_url=BASE, headers=bearer) as client,
+    ):
+        assert "pagefile_turns_total" in (await client.get("/metrics")).text
+        check(await client.get("/metrics", headers={"Authorization": "Bearer other"}), 401, "unauthorized")
+        for path in ("/v1/memory/conversations", "/audit", "/pagefile"):
+            assert 200 != (await client.get(path)).status_code, path
+
+
+async def test_keys_are_known_for_some_minutes():
+    """One that the database no longer has is forgotten at once, one that it cannot be asked for in ten minutes."""
+    time, gone = 0.0, StoreUnavailableError()
+    store = FlakyStore(InMemoryStore(FakeClock()))
+    for name in ("good", "revoked"):
+        await store.keys.add(ApiKey(name, name, Scope(), "00", FakeClock().now()))
+    known = KnownKeys(now=lambda: time)
+    assert "good" == (await known.find(store.keys, "good")).id
+    store.fail(["keys.get"], error=gone)
+    time = 599.0
+    key, is_new = await known.find_in_outage(store.keys, "good")
+    assert ("good", False) == (key.id, is_new)
+    with pytest.raises(StoreUnavailableError, match="cannot be checked"):
+        await known.find_in_outage(store.keys, "revoked")
+    time = 601.0
+    with pytest.raises(StoreUnavailableError, match="10 minutes"):
+        await known.find_in_outage(store.keys, "good")
+    key, _ = await known.find_in_outage(store.keys, "good", for_s=None)
+    assert "good" == key.id
 
 
 async def test_a_dead_session_cache_shows_in_the_metrics():

@@ -1,17 +1,21 @@
 """Who may use the gateway, and what becomes of keys."""
 
 import logging
+from functools import partial
 
 import httpx
 import openai
 import pytest
 from starlette.datastructures import Headers
 
+from pagefile import BlockingMemory, Settings
+from pagefile.errors import StoreUnavailableError
+from pagefile.service.app import create_app
 from pagefile.service.gateway import Target
-from pagefile.settings import ServiceSettings
+from pagefile.settings import EmbedderSettings, GatewaySettings, ServiceSettings
 from tests.gateway.behind import behind, new_text
 from tests.gateway.scripts import QUESTION, asked, echo
-from tests.gateway.upstream import Fault, Said
+from tests.gateway.upstream import Fault, Said, Upstream
 
 KEYED = {"service": ServiceSettings(require_keys=True)}
 
@@ -285,3 +289,49 @@ def test_what_is_no_request_is_for_the_provider_to_judge(tmp_path, path):
 
 def echo_anything(_):
     return Fault(status=400)
+
+
+async def test_a_known_key_needs_no_database(tmp_path, monkeypatch):
+    """While it is down, a request goes out unchanged and says why; a key that nobody knows yet opens nothing, least of all the provider's."""
+
+    async def down(*_, **__):
+        raise StoreUnavailableError
+
+    with Upstream(echo) as upstream:
+        gateway = GatewaySettings(openai_url=f"{upstream.url}/v1", openai_api_key="sk-shared")
+        settings = Settings(
+            url=f"sqlite:///{tmp_path}/a.db", embedder=EmbedderSettings(name="none"), gateway=gateway, **KEYED
+        )
+        with BlockingMemory.open(settings=settings) as memory:
+            bearers = [
+                {"Authorization": f"Bearer {new_text(memory, name, user)}"}
+                for name, user in (("tenant", None), ("ada", "ada"), ("late", None))
+            ]
+        app = create_app(settings)
+        transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
+        body = {"model": "gpt-5", "messages": QUESTION}
+        async with (
+            app.router.lifespan_context(app),
+            httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8780") as client,
+        ):
+            send = partial(client.post, "/v1/chat/completions", json=body)
+            for bearer in bearers[:2]:
+                assert 200 == (await send(headers=bearer)).status_code
+            store = app.state.memory.engine.store
+            for port, verb in ((store.keys, "get"), (store.reader, "view"), (store.reader, "owner")):
+                monkeypatch.setattr(port, verb, down)
+            for bearer in bearers[:2]:
+                answer = await send(headers=bearer)
+                assert (200, "bypassed") == (answer.status_code, answer.headers["x-pagefile-status"])
+                assert "memory failed: the database does not answer" == answer.headers["x-pagefile-bypassed"]
+                _, headers, sent = upstream.requests[-1]
+                assert ("Bearer sk-shared", body) == (headers["authorization"], sent)
+            before, answer = len(upstream.requests), await send(headers=bearers[2])
+            assert (503, before) == (answer.status_code, len(upstream.requests))
+            assert "this key cannot be checked" in answer.json()["detail"]
+            wrong = {"Authorization": f"{bearers[0]['Authorization'][:-3]}abc"}
+            assert 401 == (await send(headers=wrong)).status_code
+            assert (
+                'pagefile_gateway_requests_total{protocol="chat",status="bypassed"} 2.0'
+                in app.state.meter.text().decode()
+            )

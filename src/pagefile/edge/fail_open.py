@@ -18,7 +18,15 @@ from typing import Any, TypeAlias, TypeVar
 
 from pagefile.blocking import BlockingMemory
 from pagefile.engine import Memory
-from pagefile.errors import ClosedError, ConflictError, InvalidArgumentError, SettingsError
+from pagefile.errors import (
+    ClosedError,
+    ConflictError,
+    InvalidArgumentError,
+    SettingsError,
+    StoreError,
+    StoreFullError,
+    StoreUnavailableError,
+)
 from pagefile.stores.breaker import Breaker
 
 logger = logging.getLogger("pagefile")
@@ -34,6 +42,14 @@ class SlowMemoryError(TimeoutError):
 
 #: Failures whose words say all there is to say: a traceback would only hide them.
 _SELF_EXPLAINING = (SettingsError, ClosedError, ConflictError, InvalidArgumentError)
+#: Failures in words that name nobody.
+_SAID: dict[type[Exception], str] = {
+    ConflictError: "the conversation belongs to another user, or was changed meanwhile",
+    StoreFullError: "the disk is full",
+    StoreUnavailableError: "the database does not answer",
+    StoreError: "the database reports an error",
+    ClosedError: "it is closed",
+}
 #: Told why work was not done, in words that name nobody and nothing of a user's.
 Told: TypeAlias = Callable[[str], object]
 
@@ -268,7 +284,7 @@ class FailOpen:
             if self.memory.engine.settings.on_tier_error == "raise":
                 raise
             self._count()
-            why = f"failed: {type(error).__name__}"
+            why = f"failed: {_words(error)}"
             if ticket is not None and isinstance(error, SlowMemoryError):
                 why = f"took longer than {self._limit}"
                 self._pause(what, ticket)
@@ -312,6 +328,11 @@ class FailOpen:
         engine = self.memory.engine
         engine.failures[self.integration] = engine.failures.get(self.integration, 0) + 1
         engine.meter.count("pagefile_degraded_total", tier=self.integration)
+
+
+def _words(error: Exception) -> str:
+    """What to say of a failure to whoever sent the request, who does not know our classes."""
+    return next((said for kind, said in _SAID.items() if isinstance(error, kind)), type(error).__name__)
 
 
 async def _awaited(work: Work[R]) -> R:

@@ -21,7 +21,6 @@ from pagefile.inspector.experiments import batches
 from pagefile.inspector.playground import Chosen
 from pagefile.inspector.start import filling
 from pagefile.integrations.prometheus import PrometheusMeter
-from pagefile.lru import Lru
 from pagefile.service import (
     agent_hooks,
     audit,
@@ -42,15 +41,13 @@ from pagefile.service.background import BackgroundWorker
 from pagefile.service.chat_hooks import ChatHooks
 from pagefile.service.idempotency import IdempotencyMiddleware
 from pagefile.service.inspector_auth import InspectorAuth
+from pagefile.service.known_keys import KnownKeys
 from pagefile.service.large_bodies import LargeBodies
 from pagefile.service.problems import http_error, pagefile_error, validation_error
 from pagefile.service.request_guard import ErrorMiddleware, RequestGuard
 from pagefile.service.streams import open_streams
 from pagefile.service.vendor_paths import versioned
 from pagefile.settings import ServiceSettings, Settings
-
-#: Keys of those who read the metrics that are remembered.
-_WATCHING = 100
 
 _ABOUT = (
     "Virtual memory for LLM agents: everything the agent ever saw stays on disk, and every model call gets the window "
@@ -168,8 +165,7 @@ def create_app(
     app.state.hooks = ChatHooks.of(settings.chat)
     app.state.settings = settings
     app.state.audit = log
-    #: Keys that opened the metrics.
-    app.state.watching = Lru(_WATCHING)
+    app.state.known_keys = KnownKeys()
     app.state.meter = PrometheusMeter(shared=metrics)
     if forgotten := list(unguarded(app)):
         raise RuntimeError(f"These routes check no key: {', '.join(forgotten)}. See service/auth.py.")

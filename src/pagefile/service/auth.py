@@ -14,10 +14,10 @@ from datetime import UTC, datetime, timedelta
 from functools import partial, wraps
 from inspect import iscoroutinefunction
 from math import ceil
+from secrets import compare_digest
 from time import monotonic
 from typing import Any, TypeVar, cast, get_type_hints
 
-import anyio
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.routing import APIRoute, iter_route_contexts
 from pydantic import BaseModel
@@ -31,15 +31,15 @@ from pagefile.errors import (
     AccessError,
     ClosedError,
     PagefileError,
-    StoreError,
     StoreUnavailableError,
     TooManyRequestsError,
     UnauthorizedError,
 )
 from pagefile.inspector import urls
 from pagefile.service.exposure import requires_keys
+from pagefile.service.known_keys import REMEMBERED_S, KnownKeys
 from pagefile.service.problems import refused
-from pagefile.service.vendor_paths import FACES, may_have_foreign_keys
+from pagefile.service.vendor_paths import FACES, is_vendors, may_have_foreign_keys
 from pagefile.settings import ServiceSettings
 from pagefile.stores.key_secrets import is_key, presented
 from pagefile.text.json_size import MAX_VALUES, THREAD_FROM_BYTES, has_many_values
@@ -56,8 +56,6 @@ OWN_HEADER = "x-pagefile-key"
 SIGNING_IN = frozenset({urls.LOGIN, urls.LOGOUT, urls.STYLE, urls.SCRIPT, urls.ICON, urls.FAVICON})
 #: Its numbers are wanted most when the database is down.
 METRICS = "/metrics"
-#: How long a key is looked for before metrics are given without asking the database, in seconds.
-_STORE_S = 2.0
 #: Paths that need no key: API documentation and health checks. None of them exposes any memory.
 PUBLIC = frozenset({"/", "/docs", "/openapi.json", "/healthz", "/readyz"}) | SIGNING_IN
 #: Public pages that show more to a caller with a key.
@@ -130,16 +128,20 @@ class AuthMiddleware:
         self._app = app
         self._require = requires_keys(service)
         self._limit = RateLimit(service.requests_per_minute)
+        self._metrics_key = service.metrics_key
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             scope[_STATE] = principal = await self._admitted(scope)
         except PagefileError as error:
-            await refused(error)(scope, receive, send)
+            await refused(error, shown=(StoreUnavailableError,))(scope, receive, send)
         else:
             # Some routes take the tenant from the key alone.
             working_for.set(principal.tenant or records.DEFAULT_TENANT)
             await self._app(scope, receive, send)
+
+    def _opens_metrics(self, shown: str) -> bool:
+        return self._metrics_key is not None and compare_digest(shown.encode(), self._metrics_key.encode())
 
     async def _admitted(self, scope: Scope) -> Principal:
         shown, public = _presented_key(Headers(scope=scope), scope["path"]), is_public(scope["path"])
@@ -150,6 +152,8 @@ class AuthMiddleware:
                 "This service requires a key: send `Authorization: Bearer pf_…`, `X-API-Key: pf_…` or `X-Pagefile-Key: pf_…`; "
                 "`pagefile keys add` makes one."
             )
+        if shown is not None and scope["path"] == METRICS and self._opens_metrics(shown):
+            return Principal()
         principal = Principal() if shown is None else await _holder(scope["app"], shown, scope["path"])
         wait = 0 if public else self._limit.wait_s(principal.key_id or "")
         if wait:
@@ -210,43 +214,26 @@ def _presented_key(headers: Headers, path: str) -> str | None:
 
 async def _holder(app: FastAPI, shown: str, path: str) -> Principal:
     keys, asked, now = open_memory(app).engine.store.keys, presented(shown), datetime.now(UTC)
-    if asked is not None and path == METRICS:
-        key = await _watchers_key(app, asked.id)
-    else:
-        key = None if asked is None else await keys.get(asked.id)
+    known, key, is_new = cast("KnownKeys", app.state.known_keys), None, False
+    if asked is not None and (path == METRICS or is_vendors(path)):
+        # Metrics are read, and models answer, while the database is down, too.
+        for_s = None if path == METRICS else REMEMBERED_S
+        key, is_new = await known.find_in_outage(keys, asked.id, for_s=for_s)
+    elif asked is not None:
+        key, is_new = await known.find(keys, asked.id), True
     if asked is None or not asked.is_for(key) or key is None or not key.usable_at(now):
         # One message for every case, so that a wrong key reveals nothing about valid ones.
         raise UnauthorizedError(
             "This key is unknown, revoked or expired: `pagefile keys list` shows which are valid."
         )
     stale = key.last_used is None or now - key.last_used >= LAST_USED_EVERY
-    # Metrics are read while the database is down, too.
-    if stale and path != METRICS:
+    if stale and is_new and path != METRICS:
         try:
             await keys.used(key.id, now)
         except PagefileError as error:
             # A read-only database must still serve requests.
             logger.warning("could not note that key %s was used: %s", key.id, error)
     return Principal(key.id, key.scope.tenant, key.scope.user)
-
-
-async def _watchers_key(app: FastAPI, key_id: str) -> records.ApiKey | None:
-    """The key of whoever reads the metrics; while the database does not answer, as it last was."""
-    known = cast("dict[str, records.ApiKey]", app.state.watching)
-    try:
-        with anyio.fail_after(_STORE_S):
-            key = await open_memory(app).engine.store.keys.get(key_id)
-    except (StoreError, TimeoutError) as error:
-        if key_id not in known:
-            raise StoreUnavailableError(
-                "The database does not answer, and this key was not seen before."
-            ) from error
-        return known[key_id]
-    if key is None:
-        known.pop(key_id, None)
-    else:
-        known[key_id] = key
-    return key
 
 
 def open_memory(app: FastAPI) -> Memory:

@@ -82,7 +82,10 @@ OTHER: Mapping[str, tuple[int, str]] = {
 }
 
 #: Instead of the error's docstring, which only makes sense to a Python program.
-_CLOSED = "The service is starting or stopping: try again in a moment."
+_SAID: Mapping[type[PagefileError], str] = {
+    errors.ClosedError: "The service is starting or stopping: try again in a moment.",
+    errors.StoreUnavailableError: "The database does not answer: try again in a moment. Nothing acknowledged is lost.",
+}
 
 _CODE_OF_STATUS = {
     404: "route-not-found",
@@ -103,7 +106,7 @@ class Kind(NamedTuple):
     def of(cls, known: type[PagefileError]) -> "Kind":
         """The kind of an error class; its status may come from its nearest listed ancestor."""
         status = next(STATUS[parent] for parent in known.__mro__ if parent in STATUS)
-        said = _CLOSED if known is errors.ClosedError else known.__doc__ or known.__name__
+        said = next((_SAID[one] for one in known.__mro__ if one in _SAID), known.__doc__ or known.__name__)
         return cls(known.code, status, " ".join(said.split()))
 
 
@@ -176,9 +179,9 @@ def problem_of(error: PagefileError, *, shown: tuple[type[PagefileError], ...] =
     return problem
 
 
-def refused(error: PagefileError) -> Response:
+def refused(error: PagefileError, *, shown: tuple[type[PagefileError], ...] = ()) -> Response:
     known = isinstance(error, errors.UnauthorizedError)
-    return answered(problem_of(error), {"WWW-Authenticate": "Bearer"} if known else None)
+    return answered(problem_of(error, shown=shown), {"WWW-Authenticate": "Bearer"} if known else None)
 
 
 def unforeseen(error: Exception) -> Problem:

@@ -384,6 +384,8 @@ class ServiceSettings(_Checked, prefix="service."):
     tracing: bool = False
     #: True: a key is required (`pagefile keys add`). Always so if other machines can reach the service.
     require_keys: bool = False
+    #: A key that opens `/metrics` and nothing else, for Prometheus. Never printed and never logged.
+    metrics_key: str | None = None
     #: How many requests each key may make per minute, counted by each worker separately; 0 is no limit.
     requests_per_minute: Count = 0
     #: More host names that the service answers to, such as "memory.example.com, 10.0.0.7"; "*" for any, if

@@ -130,7 +130,7 @@ def shown(value: object, name: str = "") -> object:
     """A setting as it may be printed: keys, and passwords inside a URL, are masked."""
     if not isinstance(value, str):
         return value
-    if name.endswith("api_key"):
+    if name.endswith(("api_key", "metrics_key")):
         return "***"
     # In this order: an option may contain an @ too. A password that nobody encoded may contain any character: it ends at the last @.
     without_options = re.sub(r"([?&]\w*password=)[^&]*", r"\1***", value)
