@@ -103,7 +103,7 @@ def _of_speaker(found: Proposal, speaker: str | None) -> Proposal:
 
 
 def _proposal(said: Said, found: "Stated | FoundFact", confidence: float) -> Proposal:
-    about = found.subject, found.attribute
+    about = found.subject, found.attribute, getattr(found, "ends", None)
     return Proposal(said.turn_id, found.quote, found.text, found.category, confidence, *about)
 
 

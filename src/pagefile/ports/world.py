@@ -175,6 +175,9 @@ class Proposal:
     confidence: object = None
     subject: str | None = None
     attribute: str | None = None
+    #: What is over, if the statement only says that: it replaces a fact of its attribute that names it, and is not kept
+    #: where there is none.
+    ends: str | None = None
 
 
 class FactExtractor(ABC):

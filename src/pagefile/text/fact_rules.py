@@ -7,8 +7,9 @@ secret is refused in `tiers/fact_book.py`.
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from pagefile.text.cards import passes_luhn
@@ -79,6 +80,8 @@ class Stated:
     #: What it is about: a later statement with the same attribute replaces it.
     attribute: str | None = None
     subject: str = USER
+    #: What is over by it, if it only says that: it is kept where a fact names that.
+    ends: str | None = None
 
 
 #: The name in front of what a speaker says, at the beginning of a line; or the heading of a note ("Diet: I'm vegan.").
@@ -99,9 +102,25 @@ class _Rule:
         self.confidence: float = row["confidence"]
         self.attribute: str | None = row.get("attribute")
         self.unless = re.compile(filled(row["unless"], _PARTS)) if "unless" in row else None
+        self.ends: bool = row.get("ends", False)
+
+    def about(self, key: str, named: Mapping[str, str]) -> str | None:
+        """What a statement with this value is about."""
+        if self.attribute is None:
+            return None
+        whole = self.attribute.format_map({**named, "key": key})
+        plain = self.attribute.format_map({**named, "key": _AROUND.sub("", key) or key})
+        return next((name for name, same in _SAME.items() if same.fullmatch(whole)), plain)
 
 
+_AROUND = re.compile(_TABLE["keys"]["around"])
+_SAME = {name: re.compile(f"trait:(?:{same})") for name, same in _TABLE["keys"]["same"].items()}
 _RULES = tuple(map(_Rule, _TABLE["stated"]))
+#: Those that read what is to be remembered.
+_PLAIN = tuple(rule for rule in _RULES if rule.category not in {"correction", "explicit"})
+_WE = re.compile("我们|咱")
+_ME = re.compile("(?<!自)我(?!行我素)")
+_I = re.compile(r"\b(?:I|my|we|our|me)\b", re.IGNORECASE)
 
 #: What is not the user's own text: our memory and our placeholders, framework blocks, code, quotations.
 # What is opened but never closed extends to the end of its line, a placeholder to the end of the text: searching for
@@ -135,7 +154,7 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 _CONDITION = re.compile(
-    r"^\s*(?:如果|假如|假设|要是|倘若|比如|例如|万一|if|suppose|imagine|unless|when|in case|for example|let's say|pretend|say that|assume)",
+    r"^\s*(?:如果|假如|假设|要是|倘若|比如|例如|万一|除非|一旦|每当|当(?=[我你他她])|等(?=[我你他她])|if|suppose|imagine|unless|when|in case|for example|let's say|pretend|say that|assume)",
     re.IGNORECASE,
 )
 #: What somebody else says, or what is to be written: "She said: I live in Paris".
@@ -148,8 +167,17 @@ _REPORTED = re.compile(
 _SPEECH = re.compile(rf"({_REPORTED.pattern}).*+", re.IGNORECASE)
 _CORRECTS = re.compile(r"^(?:不对|不是的?|错了|更正|纠正|no|nope|wrong)[。.！!]\s*$", re.IGNORECASE)
 _TAIL = re.compile(
-    r"[\s了啦哦吧呀啊呢的…~～.]+$|\s+(?:now|too|as well|by the way|thanks|thank you|please)$", re.IGNORECASE
+    r"[\s了啦哦吧呀啊呢的…~～.]+$|(?:\s+(?:now|too|as well|by the way|thanks|thank you|please|any ?more|any longer|nowadays|these days|recently|yesterday"
+    r"|(?:last|this) (?:week|month|year|spring|summer|autumn|fall|winter)|(?:an?|one|two|three|four|five|six|a few|several|\d{1,2}) (?:days?|weeks?|months?|years?) ago))+$",
+    re.IGNORECASE,
 )
+#: A clause about another time than now, or about none: "我住在杭州的时候", "我在阿里工作过".
+_ELSEWHEN = re.compile(
+    r"时候|那会儿?|那阵|那段|那[几些]?年|期间|的话|就好了|以前|之前|以后|之后|(?:工作|上班|任职|住|待|当|做)过|时(?![代尚间装光空钟])"
+)
+_CLAUSE_END = re.compile(r"[，。！？!?；;,\n]|$")
+#: What a clause of another time says of what does not last for ever.
+_TIMED = frozenset({"identity", "work", "health"})
 #: Where the next clause of a sentence begins: it is not part of the value before it.
 _NEXT_CLAUSE = re.compile(
     r"\s+(?:and|but|so|because|since|while|although|though)\s+(?:I|we|my|our|it|he|she|they|you|please)\b.*"
@@ -158,6 +186,18 @@ _NEXT_CLAUSE = re.compile(
     re.IGNORECASE,
 )
 #: A clause without a subject that follows a statement of the user's, …
+_KIN = re.compile(
+    filled("(?:^|[，,。；;])\\s*(?P<subject>我(?:们|家|的)?)(?:有[一两二三]?个)?<<zh_kin>>", _PARTS)
+)
+_KIN_GOES_ON = re.compile(filled("[，,]\\s*(?P<clause><<zh_kin_goes_on>>)", _PARTS))
+#: "我换工作了": what changed is in the clause that follows.
+_CHANGES = re.compile(
+    filled(
+        "<<zh_begins>><<zh_when>>我们?(?:[全一]?家)?<<zh_when>>(?:搬家|搬走|换了?[新个份]*(?:工作|公司|单位|岗位|职业)|跳槽|离职|辞职|转行|转岗|毕业|回国|以前|之前|过去|曾经|原来|从[^，。！？!?；;,\\n]{1,16}(?:离职|辞职|毕业|搬))"
+        "|[喝吃]腻了",
+        _PARTS,
+    )
+)
 _GOES_ON = {tongue: re.compile(filled(f"<<{tongue}_goes_on>>", _PARTS)) for tongue in ("zh", "en")}
 #: … unless somebody else came between, …
 _OTHERS = {
@@ -266,44 +306,99 @@ def _filling(value: str, quote: str) -> dict[str, str]:
 
 
 def _in_sentence(sentence: str) -> Iterator[Stated]:
-    """What a sentence states, and what it goes on to state of its subject, which later clauses leave out."""
+    """What a sentence states, in its order, and what it goes on to state of a subject that later clauses leave out."""
     found = list(_in_clauses(sentence))
-    yield from found
-    own = [one.quote for one in found if one.subject == USER]
-    if not own or any(one.category in _WHOLE for one in found):
+    if not any(one.category in _WHOLE for one in found):
+        found += chain(_of_user(sentence, found), _of_kin(sentence))
+    yield from _distinct(sorted(found, key=lambda one: sentence.find(one.quote)))
+
+
+def _of_user(sentence: str, found: Sequence[Stated]) -> Iterator[Stated]:
+    own = [sentence.find(one.quote) for one in found if one.subject == USER]
+    own += [changes.start() for changes in _CHANGES.finditer(sentence)]
+    if not own:
         return
-    start = min(sentence.find(quote) for quote in own)
+    start = max(min(own), 0)
     for tongue, subject in (("zh", "我"), ("en", "I ")):
-        for match in _GOES_ON[tongue].finditer(sentence, max(start, 0)):
+        for match in _GOES_ON[tongue].finditer(sentence, start):
             clause = match["clause"]
             if _OTHERS[tongue].search(sentence, start, match.start()) or _NOT_OWN[tongue].search(clause):
                 break
-            for one in _in_clauses(subject + clause):
-                if one.quote.startswith(subject):
-                    yield replace(one, quote=one.quote.removeprefix(subject))
+            yield from _continued(subject, clause)
 
 
-def _in_clauses(sentence: str) -> Iterator[Stated]:
+def _of_kin(sentence: str) -> Iterator[Stated]:
+    """ "我女儿三岁了，叫朵朵": of somebody close, as long as nobody else comes between."""
+    for kin in _KIN.finditer(sentence):
+        end = _CLAUSE_END.search(sentence, kin.end())
+        while end is not None and (match := _KIN_GOES_ON.match(sentence, end.start())) is not None:
+            yield from _continued(f"我{kin['who']}", match["clause"])
+            end = _CLAUSE_END.search(sentence, match.end())
+
+
+def _continued(subject: str, clause: str) -> Iterator[Stated]:
+    for one in _in_clauses(subject + clause):
+        if one.quote.startswith(subject):
+            yield replace(one, quote=one.quote.removeprefix(subject))
+
+
+def _distinct(found: Sequence[Stated]) -> Iterator[Stated]:
+    """One statement of what two rules read out of the same words."""
+    seen = set[tuple[str, str, str]]()
+    for one in found:
+        read = (one.quote, one.subject, one.category)
+        if one.attribute is not None or read not in seen:
+            yield one
+        seen.add(read)
+
+
+def _in_clauses(sentence: str, rules: Sequence[_Rule] = _RULES) -> Iterator[Stated]:
     taken = 0
     plain = sentence.replace("’", "'")
-    for rule in _RULES:
+    for rule in rules:
         for match in rule.pattern.finditer(plain):
             said = match["value"] if rule.category in _WHOLE else _NEXT_CLAUSE.sub("", match["value"])
             value = _TAIL.sub("", said).strip(" :：、")
             if not value or match.start("quote") < taken or (rule.unless and rule.unless.match(value)):
                 continue
+            if rule.category in _TIMED and _ELSEWHEN.search(_clause(plain, match)):
+                continue
             # A correction takes the whole sentence, and nothing else is read from it.
             correction = rule.category == "correction"
             end = None if correction else match.end("quote")
             quote = sentence[match.start("quote") : end].strip()
-            named = {name: found.casefold() for name, found in match.groupdict().items() if found}
-            # The name of a relative keeps its capital.
-            given = f"{sentence[slice(*match.span('named'))]} " if "named" in named else ""
-            said = rule.says.format_map({**named, **_filling(value, quote), "given": given})
-            attribute = rule.attribute and rule.attribute.format_map({**named, "key": fact_key(value)})
-            subject = named.get("who", USER)
-            yield Stated(said[:300], quote, rule.category, rule.confidence, attribute, subject)
+            if rule.category == "explicit":
+                taken = match.end("quote")
+                if inner := list(_in_clauses(value, _PLAIN)):
+                    # What is to be remembered is a statement of its own.
+                    yield from inner
+                    continue
+            yield _made(rule, match, sentence, value, quote)
             if correction:
                 return
-            if rule.category == "explicit":
-                taken = len(sentence)
+
+
+def _clause(sentence: str, match: re.Match[str]) -> str:
+    end = _CLAUSE_END.search(sentence, match.end("quote"))
+    return sentence[match.start("quote") : end.start() if end else None]
+
+
+def _made(rule: _Rule, match: re.Match[str], sentence: str, value: str, quote: str) -> Stated:
+    named = {name: found.casefold() for name, found in match.groupdict().items() if found}
+    # The name of a relative keeps its capital.
+    given = f"{sentence[slice(*match.span('named'))]} " if "named" in named else ""
+    text = rule.says.format_map({**named, **_filling(value, quote), "given": given})
+    if rule.category == "explicit":
+        text = _of_the_user(text)
+    attribute = rule.about(fact_key(value), named)
+    ends = value if rule.ends else None
+    return Stated(text[:300], quote, rule.category, rule.confidence, attribute, named.get("who", USER), ends)
+
+
+def _of_the_user(text: str) -> str:
+    """What somebody wants remembered, told of them: no fact says "I"."""
+    if _WE.search(text):
+        return f"用户说：{text}"
+    if _I.search(text):
+        return f"The user says: {text}"
+    return _ME.sub("用户", text)

@@ -46,6 +46,8 @@ class Draft:
     conversation: str | None = None
     subject: str | None = None
     attribute: str | None = None
+    #: As in `Proposal`.
+    ends: str | None = None
     valid_from: datetime | None = None
     #: Turns after the source in its conversation that may have been read before it; None if unknown.
     later: frozenset[str] | None = None
@@ -175,6 +177,8 @@ class FactBook:
                 epoch = await self.epoch() if draft.epoch is None else draft.epoch
                 held = await self.held(owner)
                 seen = held.stamp  # what is held may catch up while we wait
+                if draft.ends is not None and not _ended(held, fact, draft.ends):
+                    raise FactRejectedError(f"no fact names what it ends, {draft.ends!r}")
                 outcome, written = decided(held, fact, dated=draft.valid_from is not None, later=draft.later)
                 if not written:
                     same = held.equal_to(fact)
@@ -384,6 +388,12 @@ def refuse_orders(*texts: str) -> None:
             raise FactRejectedError(
                 f"This was not kept: it tells a model {order}. Only what is true of the user is a fact."
             )
+
+
+def _ended(held: Held, fact: Fact, what: str) -> bool:
+    """Whether a fact names what is over."""
+    other = held.about(fact)
+    return other is not None and what.casefold() in other.text.casefold()
 
 
 def decided(

@@ -150,6 +150,7 @@ class FactExtraction:
             conversation=turn.scope.conversation,
             subject=proposal.subject,
             attribute=proposal.attribute,
+            ends=proposal.ends,
             valid_from=turn.at,
             later=later,
             epoch=epoch,
