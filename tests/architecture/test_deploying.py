@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from pagefile.cli.app import COMMANDS
+from pagefile.settings import Settings
 from pagefile.settings.sources import load
 from tests.heavy import heavy
 
@@ -22,6 +23,8 @@ VALUES = {
     "postgres": [
         *("--set", "database.existingSecret=db", "--set", "replicas=3", "--set", "ingress.enabled=true"),
         *("--set", "ingress.tlsSecret=tls", "--set", "ingress.className=nginx"),
+        *("--set-json", 'extraVolumes=[{"name":"audit","emptyDir":{}}]'),
+        *("--set-json", 'extraVolumeMounts=[{"name":"audit","mountPath":"/var/log/pagefile"}]'),
         *("--set", "settings.window_tokens=8000", "--set", "settings.facts.extract=rules"),
     ],
 }
@@ -171,6 +174,23 @@ def test_sqlite_is_of_one_pod_and_postgres_has_a_worker():
     refused = helm("template", "pf", str(CHART), "--set", "replicas=2")
     assert "replicas > 1 needs PostgreSQL" in refused.stderr
     assert "replcas" in helm("template", "pf", str(CHART), "--set", "replcas=2").stderr
+
+
+@heavy("helm")
+def test_several_pods_end_one_after_the_other():
+    """Each takes requests until the cluster has noticed, and lets running ones end before it is killed; files that must stay are mounted."""
+    objects = rendered(*VALUES["postgres"])
+    (budget,) = [one for one in objects if one["kind"] == "PodDisruptionBudget"]
+    assert 1 == budget["spec"]["maxUnavailable"]
+    for pod in (one["spec"]["template"]["spec"] for one in objects if one["kind"] == "Deployment"):
+        (container,) = pod["containers"]
+        environ = {one["name"]: one.get("value") for one in container["env"]}
+        waits = [float(environ[f"PAGEFILE_SERVICE__{name}"]) for name in ("STOP_DELAY_S", "GRACE_S")]
+        assert [5.0, 60.0] == waits
+        assert sum(waits) + Settings().drain_s < pod["terminationGracePeriodSeconds"]
+        assert {"name": "audit", "mountPath": "/var/log/pagefile"} in container["volumeMounts"]
+        assert {"name": "audit", "emptyDir": {}} in pod["volumes"]
+    assert "PodDisruptionBudget" not in [one["kind"] for one in rendered()]
 
 
 # -- the release ---------------------------------------------------------------------------------------------------------

@@ -2,7 +2,9 @@
 
 import asyncio
 
+import anthropic
 import httpx
+import openai
 import pytest
 
 from pagefile.errors import StoreUnavailableError
@@ -111,7 +113,37 @@ def test_a_provider_that_is_not_there(tmp_path):
     with behind(echo, tmp_path, gateway={"openai_url": "http://127.0.0.1:9/v1"}) as here:
         answer = httpx.post(f"{here.url}/v1/chat/completions", json=BODY)
         assert (502, "upstream_unreachable") == (answer.status_code, answer.json()["error"]["code"])
+        told = "The provider cannot be reached (gateway.openai_url is http://127.0.0.1:9/v1)."
+        assert told == answer.json()["error"]["message"]
         assert [["open"]] == [[turn[2] for turn in talk] for talk in here.talks()]
+
+
+def test_a_provider_that_falls_silent_is_an_error_for_the_client(tmp_path):
+    """In an event, since a proxy in between may end the stream as if it were complete."""
+    with behind(lambda _: Fault(stalls_after=2, stall_s=3), tmp_path, gateway={"timeout_s": 1.0}) as here:
+        with pytest.raises(openai.APIError, match=r"sent nothing for 1 s \(gateway.timeout_s\)"):
+            list(here.openai().chat.completions.create(model="gpt-5", messages=QUESTION, stream=True))
+        heard = []
+        with pytest.raises(openai.APIConnectionError):
+            for event in here.openai().responses.create(model="gpt-5", input="hi", stream=True):
+                heard.append((event.type, getattr(event, "message", "")))  # noqa: PERF401 - the stream raises at its end
+        assert ("error", "The provider sent nothing for 1 s (gateway.timeout_s).") == heard[-1]
+        with pytest.raises(anthropic.APIStatusError, match="sent nothing for 1 s"):
+            list(
+                here.anthropic().messages.create(
+                    model="claude-x", max_tokens=9, messages=QUESTION, stream=True
+                )
+            )
+
+
+def test_what_fails_is_said_in_words(tmp_path):
+    """A provider that is slow, and one that closes."""
+    with behind(lambda _: Fault(sleep_s=2), tmp_path, gateway={"timeout_s": 0.5}) as here:
+        answer = httpx.post(f"{here.url}/v1/chat/completions", json=BODY)
+        assert (504, "The provider sent nothing for 0.5 s (gateway.timeout_s).") == (
+            answer.status_code,
+            answer.json()["error"]["message"],
+        )
 
 
 def test_a_slow_provider_costs_nothing_but_time(tmp_path):

@@ -27,6 +27,9 @@ class Fault:
 
     status: int = 0
     cut_after: int | None = None
+    #: Falls silent for so long after that many events.
+    stalls_after: int | None = None
+    stall_s: float = 0.0
     malformed: bool = False
     sleep_s: float = 0.0
     #: Keeps a stream open behind its end, until this is true; called once.
@@ -99,6 +102,8 @@ class Upstream(StubServer):
                             self.close_connection = True
                             self.connection.close()
                             return
+                        if number == fault.stalls_after:
+                            time.sleep(fault.stall_s)
                         head = f"event: {name}\n" if name else ""
                         text = data if isinstance(data, str) else json.dumps(data)
                         if fault.malformed and number == 1:

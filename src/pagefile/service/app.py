@@ -45,6 +45,7 @@ from pagefile.service.known_keys import KnownKeys
 from pagefile.service.large_bodies import LargeBodies
 from pagefile.service.problems import http_error, pagefile_error, validation_error
 from pagefile.service.request_guard import ErrorMiddleware, RequestGuard
+from pagefile.service.stopping import Stopping
 from pagefile.service.streams import open_streams
 from pagefile.service.vendor_paths import versioned
 from pagefile.settings import ServiceSettings, Settings
@@ -96,7 +97,11 @@ class _Service(FastAPI):
 
 
 def create_app(
-    settings: Settings, *, metrics: Path | None = None, background: BackgroundWorker | None = None
+    settings: Settings,
+    *,
+    metrics: Path | None = None,
+    background: BackgroundWorker | None = None,
+    stopping: Stopping | None = None,
 ) -> FastAPI:
     """The service, ready for uvicorn; `metrics` is the directory in which several workers aggregate theirs.
 
@@ -165,6 +170,7 @@ def create_app(
     app.state.hooks = ChatHooks.of(settings.chat)
     app.state.settings = settings
     app.state.audit = log
+    app.state.stopping = stopping or Stopping()
     app.state.known_keys = KnownKeys()
     app.state.meter = PrometheusMeter(shared=metrics)
     if forgotten := list(unguarded(app)):

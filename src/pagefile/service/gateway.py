@@ -37,8 +37,10 @@ from pagefile.records import Scope
 from pagefile.service.auth import NOT_YOURS, about, is_anothers, open_memory, principal_of
 from pagefile.service.gateway_observer import Observer
 from pagefile.service.problems import answered, problem_of, to_problem
+from pagefile.service.stopping import CUT_OFF, is_cutting
 from pagefile.service.vendor_paths import is_vendors
 from pagefile.settings import GatewaySettings, Settings
+from pagefile.settings.sources import shown
 from pagefile.shapes.skeleton import as_object
 from pagefile.stores.key_secrets import is_key
 from pagefile.text.json_size import THREAD_FROM_BYTES
@@ -59,7 +61,6 @@ _IN_PATHS = "/%!$&'()*+,;=:@~"
 _OF_A_KEY = frozenset({"openai-organization", "openai-project"})
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _LEAVE_NOTHING = frozenset({("POST", "/v1/embeddings"), ("POST", "/v1/messages/count_tokens")})
-_UNREACHABLE = "The provider cannot be reached: "
 
 
 @dataclass(slots=True)
@@ -94,9 +95,13 @@ class Upstreams:
         # As the client wrote it: decoding and encoding again would change which segments it has.
         sent = quote(request.scope["raw_path"], safe=_IN_PATHS)
         base = settings.anthropic_url and settings.anthropic_url.rstrip("/").removesuffix("/v1")
-        anthropic = Target(base, sent, "x-api-key", settings.anthropic_api_key)
+        anthropic = Target(base, sent, "x-api-key", settings.anthropic_api_key, "gateway.anthropic_url")
         openai = Target(
-            settings.openai_url, sent.removeprefix("/v1"), "authorization", settings.openai_api_key
+            settings.openai_url,
+            sent.removeprefix("/v1"),
+            "authorization",
+            settings.openai_api_key,
+            "gateway.openai_url",
         )
         is_anthropics = "anthropic-version" in request.headers or path.startswith("/v1/messages")
         chosen = anthropic if is_anthropics else openai
@@ -110,6 +115,8 @@ class Target:
     #: The header that holds its key, and the key if the settings have one.
     header: str
     key: str | None
+    #: What its address is called.
+    setting: str = ""
 
     def url(self, query: str) -> str:
         return f"{(self.base or '').rstrip('/')}{self.path}" + (f"?{query}" if query else "")
@@ -199,6 +206,8 @@ class _Carried:
     target: Target
     request: Request
     began: bool = False
+    #: Whether the answer is a stream of events.
+    events: bool = False
     #: The status of an answer that the client got to its end.
     code: int | None = None
 
@@ -225,12 +234,16 @@ class _Carried:
             try:
                 await (self._pass(raw, send) if call is None else self._carry(call, send))
             except httpx.HTTPError as error:
-                # Of an answer that has begun, the server closes the connection: that tells the client that it is not complete.
                 logger.warning(
                     "a provider %s: %s", "broke off" if self.began else "failed", type(error).__name__
                 )
-                if not self.began:
-                    await self._failed(error, send)
+                await (
+                    self._broken(call, self._words(error), send) if self.began else self._failed(error, send)
+                )
+            except anyio.get_cancelled_exc_class():
+                if self.began and is_cutting(self.request.scope):
+                    await self._broken(call, CUT_OFF, send)
+                raise
             except PagefileError as error:
                 if self.began:
                     raise
@@ -296,6 +309,7 @@ class _Carried:
             async for piece in pieces:
                 if isinstance(piece, Head):
                     head = piece
+                    self.events = head.events
                     if head.events:
                         await self._start(send, head.status, self._back(head.headers, call.headers()))
                 elif head is not None:
@@ -354,14 +368,30 @@ class _Carried:
         ]
         await send({"type": "http.response.start", "status": status, "headers": raw})
 
+    def _words(self, error: httpx.HTTPError) -> str:
+        """What went wrong, for people who know the settings and not httpx."""
+        match error:
+            case httpx.ConnectTimeout() | httpx.ConnectError() | httpx.UnsupportedProtocol():
+                return f"The provider cannot be reached ({self.target.setting} is {shown(self.target.base)})."
+            case httpx.TimeoutException():
+                return f"The provider sent nothing for {self.upstream.settings.timeout_s:g} s (gateway.timeout_s)."
+            case httpx.RemoteProtocolError() | httpx.ReadError() if self.began:
+                return "The provider broke off its answer."
+            case httpx.RemoteProtocolError() | httpx.ReadError():
+                return "The provider closed the connection without an answer."
+            case _:
+                return f"The request to the provider failed: {type(error).__name__}."
+
+    async def _broken(self, call: Call | None, why: str, send: Send) -> None:
+        """The end of a stream that is not complete: an event says so. The connection is closed as well, but a proxy may hide that."""
+        if call is not None and self.events:
+            event = call.reply.error_event({"type": "api_error", "message": why, "code": "upstream_broken"})
+            await send({"type": "http.response.body", "body": event, "more_body": True})
+
     async def _failed(self, error: httpx.HTTPError, send: Send) -> None:
         """In the words that both providers' clients understand."""
         timeout = isinstance(error, httpx.TimeoutException)
-        told = {
-            "type": "api_error",
-            "message": f"{_UNREACHABLE}{type(error).__name__}.",
-            "code": "upstream_unreachable",
-        }
+        told = {"type": "api_error", "message": self._words(error), "code": "upstream_unreachable"}
         body = dumped({"type": "error", "error": told})
         headers = [("content-type", "application/json"), ("content-length", str(len(body)))]
         self.code = 504 if timeout else 502

@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from pagefile.inspector import urls
 from pagefile.service.exposure import ANY, host_name, is_loopback, named_origins
 from pagefile.service.problems import answered, to_problem, unforeseen
+from pagefile.service.stopping import CUT_OFF, is_cutting
 from pagefile.settings import ServiceSettings
 from pagefile.wire.responses import Problem
 
@@ -86,6 +87,12 @@ class ErrorMiddleware:
                 # The response has started: closing the connection is the only way to report the failure.
                 raise
             await answer(scope, receive, sent)
+        except anyio.get_cancelled_exc_class():
+            if not is_cutting(scope):
+                raise
+            # One that has begun is not completed, which closes its connection.
+            if not status:
+                await answered(to_problem("closed", CUT_OFF))(scope, receive, sent)
         finally:
             if logger.isEnabledFor(logging.INFO):
                 method, route = scope["method"], getattr(scope.get("route"), "path", "-")

@@ -22,6 +22,7 @@ from pagefile.ports import ViewRequest
 from pagefile.records import Scope
 from pagefile.service.auth import GuardedRouter, KeyedRoute, memory_in, open_memory, principal_of
 from pagefile.service.idempotency import HEADER, made_id
+from pagefile.service.stopping import is_ending
 from pagefile.standalone import AgentApp, MemoryQueryRequest, tool_schemas
 from pagefile.verbs import Verb, camel_case
 from pagefile.wire import requests as ask
@@ -325,9 +326,12 @@ async def healthy(request: Request) -> out.HealthOut:
 @health.get("/readyz")
 async def ready(request: Request) -> out.ReadyOut:
     """Whether to send requests here, for a load balancer: 503 while it starts or stops, or when the store does not answer."""
+    memory = open_memory(request.app)
+    if is_ending(request.scope):
+        raise ClosedError
     try:
         with anyio.fail_after(_TIMEOUT_S):
-            await open_memory(request.app).engine.store.describe()
+            await memory.engine.store.describe()
     except TimeoutError as error:
         raise StoreUnavailableError(f"The store did not answer within {_TIMEOUT_S:g} s.") from error
     return out.ReadyOut()

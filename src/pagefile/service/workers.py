@@ -36,11 +36,10 @@ from pagefile.service.app import create_app
 from pagefile.service.background import BackgroundWorker
 from pagefile.service.connections import BoundedProtocol
 from pagefile.service.logs import write_logs
+from pagefile.service.stopping import Server, Stopping, ending_s
 from pagefile.settings import Settings
 from pagefile.settings.sources import handed_down
 
-#: How long running requests may take to finish after Ctrl-C.
-TIMEOUT_S = 5
 #: A worker that lived this long did not fail at startup.
 _HEALTHY_S = 10.0
 #: How long a worker may take to exit, beyond its requests and background work.
@@ -67,14 +66,10 @@ def serve_one(settings: Settings, listener: socket.socket) -> None:
     # uvicorn shuts down cleanly and then raises the signal again: a clean stop must not be reported as "killed".
     signal.signal(signal.SIGTERM, _ended_already)
     if background is None:
-        _run(settings, uvicorn.Server(_config(settings)), listener)
+        _run(settings, listener)
         return
     try:
-        _run(
-            settings,
-            uvicorn.Server(_config(replace(settings, worker="apart"), background=background)),
-            listener,
-        )
+        _run(replace(settings, worker="apart"), listener, background=background)
     finally:
         background.stop()
 
@@ -83,24 +78,26 @@ def _ended_already(_signal: int, _frame: FrameType | None) -> None:
     """The server is down by now."""
 
 
-def _run(settings: Settings, server: uvicorn.Server, listener: socket.socket) -> None:
-    write_logs(settings.service)
-    _tune_for_serving()
-    server.run(sockets=[listener])
-
-
-def _config(
-    settings: Settings, metrics: Path | None = None, background: BackgroundWorker | None = None
-) -> uvicorn.Config:
-    return uvicorn.Config(
-        partial(create_app, settings, metrics=metrics, background=background),
+def _run(
+    settings: Settings,
+    listener: socket.socket,
+    *,
+    metrics: Path | None = None,
+    background: BackgroundWorker | None = None,
+    ready: Event | None = None,
+) -> None:
+    stopping = Stopping()
+    config = uvicorn.Config(
+        partial(create_app, settings, metrics=metrics, background=background, stopping=stopping),
         factory=True,
         log_level="warning",
         access_log=False,
         server_header=False,
         http=BoundedProtocol,
-        timeout_graceful_shutdown=TIMEOUT_S,
     )
+    write_logs(settings.service)
+    _tune_for_serving()
+    Server(config, settings.service, stopping, ready).run(sockets=[listener])
 
 
 def _tune_for_serving() -> None:
@@ -122,23 +119,10 @@ def _tune_for_serving() -> None:
 # -- a worker ----------------------------------------------------------------------------------------------------------
 
 
-class _Server(uvicorn.Server):
-    """Signals when it accepts requests."""
-
-    def __init__(self, config: uvicorn.Config, ready: Event) -> None:
-        super().__init__(config)
-        self._ready = ready
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            self._ready.set()
-
-
 def _work(settings: Settings, listener: socket.socket, metrics: Path, ready: Event) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with suppress(KeyboardInterrupt):
-        _run(settings, _Server(_config(settings, metrics), ready), listener)
+        _run(settings, listener, metrics=metrics, ready=ready)
 
 
 def _look_after(settings: Settings, _listener: socket.socket, metrics: Path, ready: Event) -> None:
@@ -247,7 +231,7 @@ class Supervisor:
         left = [place.process for place in self._places if place.process and place.target is target]
         for process in left:
             process.terminate()
-        deadline = time.monotonic() + TIMEOUT_S + self._settings.drain_s + _END_S
+        deadline = time.monotonic() + ending_s(self._settings.service) + self._settings.drain_s + _END_S
         for process in left:
             process.join(max(0.0, deadline - time.monotonic()))
             if process.is_alive():

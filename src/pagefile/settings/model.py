@@ -393,6 +393,12 @@ class ServiceSettings(_Checked, prefix="service."):
     hosts: str | None = None
     #: Web origins that may call the service from a browser, such as "https://app.example.com"; by default, none.
     cors_origins: str | None = None
+    #: How long running requests may take to end when the service is stopped, in seconds; answers of models may take a
+    #: minute. The rest are told that the service ends.
+    grace_s: Count = 5
+    #: How long requests are still accepted after the service was told to stop, in seconds. `/readyz` answers 503
+    #: meanwhile, so that a load balancer sends no more.
+    stop_delay_s: Annotated[float, Limit()] = 0.0
     #: The number of server processes; `pagefile serve --workers`.
     workers: Positive = 1
 

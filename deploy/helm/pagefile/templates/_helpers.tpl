@@ -50,6 +50,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 - name: PAGEFILE_SERVICE__HOSTS
   value: {{ include "pagefile.hosts" . }}
 {{- end }}
+- name: PAGEFILE_SERVICE__STOP_DELAY_S
+  value: {{ .Values.stopDelaySeconds | quote }}
+- name: PAGEFILE_SERVICE__GRACE_S
+  value: {{ .Values.graceSeconds | quote }}
 {{- if include "pagefile.hasWorker" . }}
 - name: PAGEFILE_WORKER
   value: apart
@@ -78,6 +82,9 @@ volumeMounts:
     mountPath: /data
   - name: tmp
     mountPath: /tmp
+  {{- with .Values.extraVolumeMounts }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
 {{- end }}
 
 {{/* The pod of the service and of the worker: what to run, and what differs between them, come as a dict. */}}
@@ -143,6 +150,9 @@ spec:
       persistentVolumeClaim:
         claimName: {{ $top.Values.database.persistence.existingClaim | default (include "pagefile.name" $top) }}
       {{- end }}
+    {{- with $top.Values.extraVolumes }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
   {{- with $top.Values.nodeSelector }}
   nodeSelector:
     {{- toYaml . | nindent 4 }}
