@@ -529,3 +529,18 @@ def test_doctor_names_what_is_broken():
         assert 1 == said.code
         assert "broken" in said.out
     assert "did you mean 'window_tokens'?" in said.words
+
+
+def test_an_export_goes_back_to_its_tenant(tmp_path):
+    """Unless another is named; the command says where it went."""
+    pagefile("record", "trip", "--user", "I paddle", "--assistant", "Noted", "--tenant", "clinic")
+    pagefile("export", "clinic.jsonl", "--tenant", "clinic")
+    said = pagefile("import", "clinic.jsonl", "--db", "other.db")
+    assert "into tenant 'clinic'" in said.out
+    assert (
+        "into tenant 'second'"
+        in pagefile("import", "clinic.jsonl", "--db", "other.db", "--tenant", "second").out
+    )
+    for tenant in ("clinic", "second"):
+        assert "I paddle" in pagefile("show", "trip", "--db", "other.db", "--tenant", tenant).out
+    assert 3 == pagefile("show", "trip", "--db", "other.db").code

@@ -12,7 +12,7 @@ import apsw
 import typer
 
 from pagefile.cli.invocation import Invocation, command, database_file
-from pagefile.cli.maintenance import quiet
+from pagefile.cli.maintenance import quiet, schema_of
 from pagefile.cli.measures import number, plural
 from pagefile.cli.output import say, show_table, visible
 from pagefile.engine import Memory
@@ -157,6 +157,10 @@ def _database(cli: Invocation) -> Iterator[Check]:
             return
         advice = "It is created when the first turn is recorded."
         yield Check("database", "ok", f"{place}: not there yet", advice)
+    elif old := _old(settings, place):
+        # Opening it would migrate it.
+        yield old
+        return
     else:
         try:
             described = cli.run(lambda memory: memory.describe())
@@ -178,6 +182,27 @@ def _database(cli: Invocation) -> Iterator[Check]:
         yield Check("recall", "ok", "by word, as configured")
     elif not missing:
         yield _recall(cli)
+
+
+def _old(settings: Settings, place: str) -> Check | None:
+    """What to say of a database that is older than this version, or empty: looking at it must not change it."""
+    try:
+        schema = schema_of(settings)
+    except PagefileError as error:
+        return Check("database", "broken", place, str(error))
+    if schema is None or schema.found == schema.newest:
+        return None
+    if schema.found is None:
+        return Check("database", "ok", f"{place}: empty", "Its tables are created when the service starts.")
+    found = (
+        f"{place}: schema {schema.found}, and this version wants {schema.newest}; nothing else was looked at"
+    )
+    return Check(
+        "database",
+        "note",
+        found,
+        "`pagefile upgrade` copies and migrates it; so does, without a copy, whatever opens it.",
+    )
 
 
 def _data(cli: Invocation) -> Check:

@@ -240,12 +240,11 @@ def upgrade(
         pagefile upgrade --backup /backups/before.db
     """
     settings = cli.settings
-    file = existing_file(settings.url)
-    if file is None and not settings.url.startswith(("postgresql://", "postgres://")):
+    file, key = existing_file(settings.url), read_key(settings.encryption_key_file)
+    schema = schema_of(settings)
+    if schema is None:
         raise SettingsError("There is nothing to upgrade: this store ends with its process.")
-    key = read_key(settings.encryption_key_file)
-    schema = anyio.run(file_schema, file, key) if file is not None else anyio.run(server_schema, settings.url)
-    copy = None if no_backup or not schema.behind else _copy(file, backup, schema, key)
+    copy = None if no_backup or not schema.behind else _copy(cli, file, backup, schema, key)
     if schema.found != schema.newest:
         # Opening a database upgrades it.
         cli.run(lambda memory: memory.describe())
@@ -253,13 +252,21 @@ def upgrade(
     cli.answer({"from": schema.found, "to": schema.newest, "backup": told}, _done(schema, copy))
 
 
-def _copy(file: Path | None, backup: Path | None, schema: Schema, key: str | None) -> Path:
+def schema_of(settings: Settings) -> Schema | None:
+    """The schema of a database that is there, which is not changed; None for one that ends with its process."""
+    if (file := existing_file(settings.url)) is not None:
+        return anyio.run(file_schema, file, read_key(settings.encryption_key_file))
+    is_server = settings.url.startswith(("postgresql://", "postgres://"))
+    return anyio.run(server_schema, settings.url) if is_server else None
+
+
+def _copy(cli: Invocation, file: Path | None, backup: Path | None, schema: Schema, key: str | None) -> Path:
     if file is None:
         command = schema.dump(backup or Path("pagefile.dump")) if schema.dump else "pg_dump"
         absent = " (it is one of PostgreSQL's client programs, which are not installed here)"
         raise SettingsError(
             f"The database is at schema {schema.found} and would be brought to {schema.newest}. Copy it first, with "
-            f"`{command}`{'' if shutil.which('pg_dump') else absent}, then run `pagefile upgrade --no-backup`. Nothing was changed."
+            f"`{command}`{'' if shutil.which('pg_dump') else absent}, then run `{cli.place.command} upgrade --no-backup`. Nothing was changed."
         )
     copy = backup or file.with_name(f"{file.name}.schema-{schema.found}")
     anyio.run(back_up_file, file, copy, key)

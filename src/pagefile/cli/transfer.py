@@ -3,6 +3,7 @@
 from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Mapping
+from json import loads
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
@@ -21,6 +22,8 @@ from pagefile.errors import NotFoundError, TransferError
 from pagefile.integrations.imports import CONVERSATIONS, read_dump, take_over
 from pagefile.integrations.spans import take_spans
 from pagefile.integrations.transcripts import FOLDERS
+from pagefile.records import DEFAULT_TENANT
+from pagefile.shapes.skeleton import as_object
 
 Source = Literal[
     "pagefile",
@@ -45,6 +48,7 @@ Source = Literal[
 
 _TAKES = {**TAKES, "otel": take_spans}
 _MARK = b'"pagefile-export"'
+_MOST_HEADER_BYTES = 10_000
 _SAY_WHOSE = (
     "If it is a dump of another memory, say of which: --from " + " | ".join(get_args(Source)[1:]) + "."
 )
@@ -114,8 +118,11 @@ def import_(
 ) -> None:
     """Read an export, or a dump of another memory; existing records are left unchanged. Nothing leaves this machine.
 
+    Without --tenant, an export goes to the tenant that it is from.
+
     Examples:
         pagefile import everything.jsonl
+        pagefile import clinic.jsonl --tenant other
         pagefile import --from claude-code
         pagefile import dump.json --from mem0 --user ada
     """
@@ -133,14 +140,16 @@ def import_(
         raise TransferError(
             "An export already names its owner: use --conversation and --user only with --from."
         )
+    tenant = cli.tenant or _tenant_of(file)
     with moving(f"Importing {file.name}"):
         try:
-            counts = cli.run(lambda memory: memory.import_(file, tenant=cli.tenant), must_exist=False)
+            counts = cli.run(lambda memory: memory.import_(file, tenant=tenant), must_exist=False)
         except TransferError as error:
             if _may_be_a_dump(file):
                 raise TransferError(f"{error} {_SAY_WHOSE}") from error
             raise
-    cli.answer(counts, _counted("Imported", counts))
+    into = "" if tenant in {None, DEFAULT_TENANT} else f" into tenant {visible(tenant or '')!r}"
+    cli.answer(counts, _counted("Imported", counts, into))
 
 
 def _take_files(cli: Invocation, file: Path | None, source: str, user_id: str | None) -> None:
@@ -220,6 +229,16 @@ def _may_be_a_dump(file: Path) -> bool:
     return head.startswith((b"{", b"[")) and _MARK not in head
 
 
+def _tenant_of(file: Path) -> str | None:
+    """The tenant that an export says it is from; None if it says none, as that of the default tenant, or cannot be read."""
+    try:
+        with file.open("rb") as opened:
+            tenant = (as_object(loads(opened.readline(_MOST_HEADER_BYTES))) or {}).get("tenant")
+    except (OSError, ValueError, RecursionError):
+        return None
+    return tenant if isinstance(tenant, str) else None
+
+
 def _head(file: Path) -> bytes:
     with file.open("rb") as opened:
         return opened.read(256)
@@ -233,9 +252,9 @@ def _import_summary(counts: Mapping[str, int], left_out: Mapping[str, int]) -> s
     return f"{told}\nNot imported: {', '.join(left)}." if left else told
 
 
-def _counted(verb: str, counts: Mapping[str, int]) -> str:
+def _counted(verb: str, counts: Mapping[str, int], into: str = "") -> str:
     named = [plural(count, kind) for kind, count in counts.items() if kind != "missing"]
-    told = f"{verb} {', '.join(named) or 'nothing new'}."
+    told = f"{verb} {', '.join(named) or 'nothing new'}{into}."
     if missing := counts.get("missing"):
         told += (
             f"\nWithout the bytes of {plural(missing, 'attachment')}, which are not here: the file says which (`missing`), and so "

@@ -79,7 +79,9 @@ async def export_lines(engine: Engine, scope: records.Scope) -> AsyncGenerator[t
     A new kind does not change the version: older readers import what they know, and ask for an upgrade.
     """
     await engine.write_calls()
-    yield lines.FORMAT, line_of({"type": lines.FORMAT, "version": lines.VERSION})
+    # The command imports into the tenant that the file is from.
+    whose = {} if scope.tenant == records.DEFAULT_TENANT else {"tenant": scope.tenant}
+    yield lines.FORMAT, line_of({"type": lines.FORMAT, "version": lines.VERSION, **whose})
     async for record in _records(engine.store, scope, engine.clock):
         yield str(record["type"]), line_of(record)
 

@@ -136,6 +136,23 @@ async def test_four_processes_at_once_upgrade_it_once(tmp_path):
     await check(url, 1)
 
 
+def test_doctor_only_looks(tmp_path):
+    """Whoever looks before an upgrade finds the schema, and has the database as it was."""
+    path = tmp_path / "old.db"
+    made(3, path)
+    before = path.read_bytes()
+    result = CliRunner().invoke(app, ["doctor", "--db", str(path), "--json"])
+    assert result.exit_code == 0, result.output
+    (found,) = [one for one in json.loads(result.output)["checks"] if one["name"] == "database"]
+    assert (found["state"], f"schema 3, and this version wants {len(migrations())}" in found["found"]) == (
+        "note",
+        True,
+    )
+    assert "pagefile upgrade" in found["advice"]
+    assert path.read_bytes() == before
+    assert [path] == [file for file in tmp_path.iterdir() if not file.name.endswith(("-wal", "-shm"))]
+
+
 class TestUpgrade:
     """`pagefile upgrade`."""
 
