@@ -7,7 +7,7 @@ conversations by `benchmarks.dialogues.fitting`.
 
 import re
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import exp
@@ -20,7 +20,7 @@ _TABLE = table("pagefile.text", "corrections")
 _MEASURES = frozenset(_TABLE["measures"].split())
 _NO_UNITS = STOP_WORDS | {"now"}
 #: Chinese terms with one of these are no names of things.
-_NO_SUBJECT = frozenset("是在了的到改换成为有我你他她它们不也就把被这那什么吗呢吧和跟还没")
+_NO_SUBJECT = frozenset("是在了的到改换为有我你他她它们不也就把被这那什么吗呢吧和跟还没")
 #: How many statements with the same word or kind of value are looked at, the newest first.
 _LOOK_BACK = 30
 #: From this probability on a correction itself is left out.
@@ -51,6 +51,9 @@ _CLAUSE = re.compile(
     r"[，;；]|,(?!\d)|\b(?:and|but) (?=(?:I|we|you|he|she|they|it|my|our|your|his|her|their|the)\b)"
 )
 _NONE: Mapping[int, int] = {}
+_ALIKE = str.maketrans({"c": "k", "q": "k", "z": "s", "w": "v", "j": "g"})
+#: Sounds that a name needs to be told from others.
+_SOUNDS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,23 +85,30 @@ class _Read:
     #: Pairs of Chinese characters, whatever they mean.
     pairs: frozenset[str]
     values: Mapping[str, frozenset[str]]
+    #: Values of kinds that only the answer has, as it often works out what was meant: "a week later", "August 23, then".
+    worked_out: Mapping[str, frozenset[str]]
     cues: Mapping[str, bool]
     #: Whether the answer says that something is different now.
     confirmed: bool
     #: Names of people, places and things.
     names: frozenset[str]
+    #: How they sound, about: whoever spells a name again means the same one.
+    sounds: Mapping[str, str]
     #: What tells one of several like things from another: who, which one, when in the day.
     marks: frozenset[str]
 
     @classmethod
     def of(cls, text: str, turn: int, answer: str) -> "_Read":
-        values: dict[str, set[str]] = {}
+        values: defaultdict[str, set[str]] = defaultdict(set)
+        told = list(_values(answer))
         # An answer often names the unit that was left out.
-        answered = {value: kind for kind, value in _values(answer) if kind.startswith("number")}
+        answered = {value: kind for kind, value in told if kind.startswith("number")}
         for kind, value in _values(text):
-            values.setdefault(answered.get(value, kind) if kind.startswith("number") else kind, set()).add(
-                value
-            )
+            values[answered.get(value, kind) if kind.startswith("number") else kind].add(value)
+        worked_out: defaultdict[str, set[str]] = defaultdict(set)
+        for kind, value in told:
+            if kind not in values:
+                worked_out[kind].add(value)
         return cls(
             turn,
             text,
@@ -106,9 +116,11 @@ class _Read:
             _subject(answer),
             frozenset(re.findall(r"(?=([\u4e00-\u9fff]{2}))", text)),
             {kind: frozenset(some) for kind, some in values.items()},
+            {kind: frozenset(some) for kind, some in worked_out.items()},
             {name: _pattern(name).search(text) is not None for name in _TABLE["cues"]},
             _pattern("confirmed").search(answer) is not None,
-            frozenset(match.group() for match in _pattern("names").finditer(text)),
+            names := frozenset(match.group() for match in _pattern("names").finditer(text)),
+            {sound: name for name in sorted(names) if len(sound := _sound(name)) >= _SOUNDS},
             frozenset(_marks(text)),
         )
 
@@ -152,7 +164,7 @@ def comparisons(
     read = [_Read.of(one.text, one.turn, one.answer) for one in said]
     turns: dict[int, list[int]] = {}
     for at, one in enumerate(said):
-        if not _pattern("question").search(one.text):
+        if not _pattern("question").search(one.text) or _is_granted(one):
             turns.setdefault(one.turn, []).append(at)
     wanted = frozenset(paired.values())
     words = [frozenset[str]().union(*(read[at].subject for at in ats)) for ats in turns.values()]
@@ -163,11 +175,16 @@ def comparisons(
         if fresh or wanted.intersection(ats):
             new = _Read.of(" ".join(said[at].text for at in ats), turn, said[ats[-1]].answer)
             # Those that were paired are older than their place says.
-            placed = {kind: [at for at in before[kind] if at not in paired] for kind in new.values}
+            placed = {kind: [at for at in before[_key(kind)] if at not in paired] for kind in new.values}
             newest = {kind: read[some[-1]].turn for kind, some in placed.items() if some}
+            for kind, some in placed.items():
+                like = (read[at].turn for at in some if _are_close(read[at].values[kind], new.values[kind]))
+                newest[f"close {kind}"] = max(like, default=newest.get(kind, 0))
             found = {
                 old: _features(read[old], new, spread, newest)
-                for old in sorted({old for key in _keys(new) for old in before[key]})
+                for old in sorted(
+                    {old for key in (*_keys(new), *map(_key, new.worked_out)) for old in before[key]}
+                )
             }
             _compete(found.values())
             for old, features in found.items():
@@ -208,12 +225,18 @@ def overruled(said: Sequence[Statement], known: int = 0) -> dict[int, int]:
     return gone
 
 
+def _key(kind: str) -> str:
+    """A kind of value, which no word is: "date" is one."""
+    return f"#{kind}"
+
+
 def _keys(one: _Read) -> Iterator[str]:
     """What two statements must share to be compared: a word, a kind of value, or their place."""
     yield from one.subject | one.answer
-    yield from one.values
+    yield from map(_key, one.values)
     if any(kind.startswith("number") for kind in one.values):
-        yield "number"
+        yield _key("number")
+    yield from one.sounds
     yield f"turn {one.turn}"
     yield f"turn {one.turn - 1}"
 
@@ -264,7 +287,20 @@ def _features(
         "confirmed value": float(new.confirmed) * value,
         "name": float(bool(new.names - old.names) and bool(old.names)),
         "other name": float(bool(new.names & old.names) and bool(new.names - old.names)),
+        "spelt again": float(
+            any(new.sounds[one] != old.sounds[one] for one in new.sounds.keys() & old.sounds)
+        ),
+        **{f"{name} worked out": 1.0 for name in _worked_out(old, new)},
     }
+
+
+def _worked_out(old: _Read, new: _Read) -> Iterator[str]:
+    """Whether an answer gives a value of a kind that an earlier statement has, and how the two compare."""
+    for kind, values in new.worked_out.items():
+        if before := old.values.get(kind):
+            yield "equal" if values & before else "other"
+            if not values & before and _are_close(values, before):
+                yield "close"
 
 
 def _conflicts(old: _Read, new: _Read, newest: Mapping[str, int]) -> Iterator[str]:
@@ -280,9 +316,10 @@ def _conflicts(old: _Read, new: _Read, newest: Mapping[str, int]) -> Iterator[st
                     yield "replaced"
                 continue
             yield _kind_of(kind) if kind == other else "number"
-            if newest.get(other, old.turn) <= old.turn:
+            close = numbers and _are_close(values, before)
+            if newest.get(f"close {other}" if close else other, old.turn) <= old.turn:
                 yield "newest"
-            if numbers and any(_close(one, two) for one in values for two in before):
+            if close:
                 yield "close"
 
 
@@ -293,10 +330,25 @@ def _kind_of(kind: str) -> str:
     return "number" if not unit else "measure" if unit in _MEASURES else "count"
 
 
+def _are_close(some: Iterable[str], others: Collection[str]) -> bool:
+    return any(_close(one, two) for one in some for two in others)
+
+
 def _close(one: str, two: str) -> bool:
     """Whether two numbers have about the same size."""
     first, second = _size(one), _size(two)
     return first != second and 0 < max(first, second) <= 2 * min(first, second)
+
+
+def _sound(name: str) -> str:
+    """A name without what is written in several ways: Katherine and Catherine, Stefan and Stephan."""
+    bare = name.casefold().replace("ph", "f").replace("ck", "k").translate(_ALIKE)
+    return re.sub(r"(.)\1+", r"\1", re.sub(r"[aeiouyh]", "", bare))
+
+
+def _is_granted(one: Statement) -> bool:
+    """Whether a question is a wish that is not refused: "Could I have black ones?" "Black, no extra cost." """
+    return _pattern("request").search(one.text) is not None and not _pattern("refused").search(one.answer)
 
 
 def _size(number: str) -> float:

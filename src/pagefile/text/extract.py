@@ -77,8 +77,11 @@ _LATER = {"en": "Later: ", "zh": "后来："}
 #: Between statements that the same one may update.
 _JOINED = " / "
 _ENDS = "。.!！"
-#: How many statements are shown together at most.
-_TOGETHER = 8
+#: Before one of several such statements that itself updates another.
+_THEN = {"en": "later: ", "zh": "后来："}
+#: The share of a summary that statements that are shown together take at most.
+_TOGETHER = 0.35
+_PAIR = 2
 #: Turns between a statement and one that is shown with it, as far as that is known afterwards.
 _APART = 4
 
@@ -103,6 +106,9 @@ _WEIGHTY = re.compile(
     r"过敏|禁忌|不能|不要|必须|一定要|记住|务必|喜欢|讨厌|决定|改成|其实|allerg|must|never|always|remember|prefer|decid|instead|actually",
     re.IGNORECASE,
 )
+#: What harms a user if it is forgotten comes before everything else.
+_IS_VITAL = 3.0
+_VITAL = re.compile(r"过敏|禁忌|不耐受|allerg|intoleran", re.IGNORECASE)
 #: An answer with at most this share of new words repeats what it answers.
 _ECHO = 0.67
 #: The share of the previous summary if there is something new: its sentences were already chosen once.
@@ -122,6 +128,8 @@ class _Sentence(NamedTuple):
     later: bool = False
     #: How many sentences further in its line is the one that may supersede it; 0 if there is none.
     until: int = 0
+    #: Whether it may supersede one of those that it is shown together with.
+    updates: bool = False
 
 
 def summarize(
@@ -141,7 +149,9 @@ def summarize(
     lines = _lines_of(previous or "", {speaker for speaker, _ in texts})
     names = _NAMES.get(language or "", {})
     said = [(names.get(speaker, speaker), text) for speaker, text in (*lines, *texts)]
-    pool = _distinct(_current(_read(said), known_below=len(lines)))
+    read = _read(said)
+    groups = _Groups([measure(one.text) for one in read], int(limit * _TOGETHER))
+    pool = _distinct(_current(read, groups, known_below=len(lines)))
     if not pool:
         return ""
     scores = _score(pool)
@@ -150,9 +160,11 @@ def summarize(
         best = max(range(len(pool)), key=lambda at: (scores[at], -at))
         return cut_to(_render([pool[best]]), limit, measure)
     kept = set(chosen)
-    # Marks of corrections between sentences were not counted when these were chosen.
+    # Joined, sentences may have a few tokens more than apart.
     while measure(said := _render([pool[at] for at in sorted(kept)])) > limit and len(kept) > 1:
-        kept.remove(min(kept, key=lambda at: (scores[at], -at)))
+        least = min(kept, key=lambda at: (scores[at], -at))
+        # What was possibly superseded is never shown without what came later.
+        kept -= {least, least - 1} if pool[least].later else {least}
     return cut_to(said, limit, measure)
 
 
@@ -192,9 +204,10 @@ def _ended(text: str) -> str:
 
 def _apart(before: Sequence[_Sentence]) -> list[_Sentence]:
     """The statements that a correction follows, one by one, as they were before they were joined."""
-    texts = [text for one in before for text in one.text.split(_JOINED)]
-    whole = before[0]
-    some = [one for text in texts for one in _read_one(whole, _ended(text))]
+    some: list[_Sentence] = []
+    for text in (text for one in before for text in one.text.split(_JOINED)):
+        bare = text.removeprefix(_THEN["en"]).removeprefix(_THEN["zh"])
+        some += _read_one(before[0]._replace(updates=bare != text), _ended(bare))
     return [one._replace(until=len(some) - at) for at, one in enumerate(some)]
 
 
@@ -242,7 +255,7 @@ class _Links(NamedTuple):
                 yield chance, at, self.successor(new)
 
 
-def _current(pool: Sequence[_Sentence], *, known_below: int) -> list[_Sentence]:
+def _current(pool: Sequence[_Sentence], groups: "_Groups", *, known_below: int) -> list[_Sentence]:
     """Drops corrected statements and the replies to them; possibly corrected ones are followed by what came later."""
     links = _links(pool, known_below)
     answers = {pool[at].source + 1 for at in links.found}
@@ -255,28 +268,39 @@ def _current(pool: Sequence[_Sentence], *, known_below: int) -> list[_Sentence]:
             continue
         if not _echoes(sentence, spoken[sentence.source - 1]):
             kept[at] = sentence._replace(later=False)
-    groups = _Groups(len(pool))
     pairs = (pair for at in kept for pair in links.beside(at))
     for _, at, other in sorted(pairs, key=lambda pair: -pair[0]):
         # A line has one speaker, and says of what it has whether it was answered.
-        if pool[at].speaker == pool[other].speaker:
-            groups.join(at, other)
+        if pool[at].speaker == pool[other].speaker and groups.join(at, other):
+            kept[max(at, other)] = kept[max(at, other)]._replace(updates=True)
+            for more in _rest(pool, other):
+                groups.join(other, more)
     shown: list[_Sentence] = []
     earlier: defaultdict[int, list[_Sentence]] = defaultdict(list)
     for at, sentence in kept.items():
         if groups.last(at) == at:
-            shown += _with_earlier(sentence, earlier[at])
+            shown += _with_earlier(sentence._replace(updates=False), earlier[at])
         else:
             earlier[groups.last(at)].append(sentence)
     return shown
 
 
+def _rest(pool: Sequence[_Sentence], at: int) -> Iterator[int]:
+    """What was said behind a correction in the same go: "She fell ill. Ask Ben." """
+    for more in range(at + 1, len(pool)):
+        if pool[more].source != pool[at].source or pool[more].until or pool[more].later:
+            return
+        yield more
+
+
 class _Groups:
     """Sentences that are shown together, each group with its last one."""
 
-    def __init__(self, count: int) -> None:
-        self._later = list(range(count))
-        self._sizes = [1] * count
+    def __init__(self, sizes: Sequence[int], most: int) -> None:
+        self._later = list(range(len(sizes)))
+        self._counts = [1] * len(sizes)
+        self._sizes = list(sizes)
+        self._most = most
 
     def last(self, at: int) -> int:
         """The last sentence of a group."""
@@ -284,12 +308,17 @@ class _Groups:
             at = self._later[at]
         return at
 
-    def join(self, one: int, other: int) -> None:
-        """Make two groups one, unless it would be a jumble."""
+    def join(self, one: int, other: int) -> bool:
+        """Make two groups one, unless they would be too much of a summary; whether they are one. Two sentences always may."""
         first, second = sorted((self.last(one), self.last(other)))
-        if first != second and (size := self._sizes[first] + self._sizes[second]) <= _TOGETHER:
-            self._later[first] = second
-            self._sizes[second] = size
+        if first == second:
+            return True
+        count, size = (some[first] + some[second] for some in (self._counts, self._sizes))
+        if count > _PAIR and size > self._most:
+            return False
+        self._later[first] = second
+        self._counts[second], self._sizes[second] = count, size
+        return True
 
 
 def _links(pool: Sequence[_Sentence], known_below: int) -> _Links:
@@ -320,12 +349,22 @@ def _links(pool: Sequence[_Sentence], known_below: int) -> _Links:
 
 def _with_earlier(one: _Sentence, earlier: Sequence[_Sentence]) -> list[_Sentence]:
     """Puts the statements that a sentence may supersede before it, joined into one."""
-    if not earlier:
-        return [one]
-    text = earlier[0].text
-    if len(earlier) > 1:
-        text = _ended(_JOINED.join(said.text.rstrip(_ENDS) for said in earlier))
-    return [*_read_one(one, text), one._replace(later=True, opens=False)]
+    # What was said in one go stays together.
+    before, last = list[_Sentence](), list[_Sentence]()
+    for said in earlier:
+        (before if said.source != one.source or said.until else last).append(said)
+    if not before:
+        return [*last, one]
+    (later,) = _read_one(one, _in_one([said._replace(updates=False) for said in (*last, one)]))
+    return [*_read_one(one, _in_one(before)), later._replace(later=True, opens=False)]
+
+
+def _in_one(some: Sequence[_Sentence]) -> str:
+    """Several sentences as one."""
+    if len(some) == 1:
+        return some[0].text
+    texts = [f"{_THEN[language_of(one.text)] if one.updates else ''}{one.text.rstrip(_ENDS)}" for one in some]
+    return _ended(_JOINED.join(texts))
 
 
 def _statement(pool: Sequence[_Sentence], at: int, turn: int) -> Statement:
@@ -380,6 +419,7 @@ def _bonus(sentence: _Sentence) -> float:
     if sentence.speaker.casefold() in _USERS:
         bonus += _FROM_USER + (_IS_WEIGHTY if _WEIGHTY.search(sentence.text) else 0.0)
         bonus += _IS_OPEN if _OPEN.search(sentence.text) else 0.0
+        bonus += _IS_VITAL if _VITAL.search(sentence.text) else 0.0
     elif sentence.speaker.casefold() in _ASSISTANTS:
         bonus += _FROM_ASSISTANT
     bonus += _OPENS_TEXT if sentence.opens else 0.0
@@ -420,7 +460,8 @@ def _choose(
             sentence = pool[best]
             # The most it can add: itself and a space, or a new line with its speaker.
             label = 0 if sentence.source in lines else measure(_labelled(sentence._replace(text="")))
-            cost = sizes[best] + label + 1
+            mark = measure(_LATER[language_of(sentence.text)]) if sentence.later else 0
+            cost = sizes[best] + label + mark + 1
             if cost > left - reserve:
                 continue
             left -= cost

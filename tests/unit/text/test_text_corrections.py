@@ -209,3 +209,80 @@ def test_small_talk_has_no_line():
         ("assistant", "阳台上不要种花。"),
     ]
     assert "用户: 我对花粉过敏。\n助手: 阳台上不要种花。" == summarize(said, limit=500, language="zh")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "answer"),
+    [
+        (
+            "The budget is 3,200 pounds for everything.",
+            "The budget has to go up, she's putting in 900.",
+            "That makes 4,100 pounds.",
+        ),
+        ("手术定在8月16号。", "手术没排上，往后挪一周。", "8月23号。"),
+    ],
+)
+def test_an_answer_works_out_what_holds(old, new, answer):
+    """It says the sum or the day that the user did not say."""
+    assert [old] == gone((old, "Noted."), (new, answer))
+
+
+def shown(old, new, answer):
+    """A summary of a statement, of something else, and of what may correct it."""
+    other = [("user", "We have a dog."), ("assistant", "Nice.")]
+    return summarize(
+        [("user", old), ("assistant", "Noted."), *other, ("user", new), ("assistant", answer)], limit=400
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The groom is Stefan.", "I asked, he writes it Stephan."),
+        ("The bride is Katherine.", "She spells it Catherine."),
+        ("Production runs 4.11.2.", "Prod is on 4.11.3."),
+    ],
+)
+def test_a_name_that_is_spelt_again_and_the_next_version_are_shown_with_the_one_before(old, new):
+    """They share no word with it."""
+    assert f"{old} Later: {new}" in shown(old, new, "Noted.")
+
+
+def test_a_wish_put_as_a_question_counts_once_it_is_granted():
+    """Unlike other questions, and unlike one that is refused."""
+    old, new = "The legs are oak.", "Could I have black legs instead?"
+    assert f"{old} Later: {new}" in shown(old, new, "Black legs, no extra cost.")
+    assert "Later" not in shown(old, new, "Sorry, they only come in oak.")
+    assert ["周六送货。"] == gone("周六送货。", ("送货改周日行吗？", "周日可以。"))
+    assert [] == gone("周六送货。", ("送货改周日行吗？", "周日不行。"))
+
+
+def test_a_correction_is_shown_with_what_was_said_behind_it():
+    """In the same go: the first sentence says that something is different, the second what."""
+    talk = [
+        ("user", "Maya approves the rollout and reads the plan, reach her on Slack."),
+        ("assistant", "Noted."),
+        ("user", "The flag is off."),
+        ("assistant", "Off."),
+        ("user", "Maya's out sick. Ask Deepak."),
+    ]
+    summary = summarize(talk, limit=400)
+    assert "reach her on Slack. Later: Maya's out sick / Ask Deepak." in summary
+    assert summary == summarize([], limit=400, previous=summary)
+
+
+def test_of_several_statements_shown_together_each_update_is_marked():
+    """Also in a summary that is made from that one."""
+    talk = [
+        ("user", "Anna runs the shop and does the books on Fridays, she is in charge."),
+        ("assistant", "Noted."),
+        ("user", "Anna is ill, so Ben runs the shop and does the books."),
+        ("assistant", "Noted."),
+        ("user", "Ben left, maybe Cara runs the shop, or does the books."),
+    ]
+    line = "user: Anna runs the shop"
+    first = summarize(talk, limit=2000)
+    assert line in first
+    assert " / later: Anna is ill" in first
+    assert ". Later: Ben left" in first
+    assert first == summarize([], limit=2000, previous=first)

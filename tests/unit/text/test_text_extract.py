@@ -6,6 +6,7 @@ import pytest
 
 from pagefile.text.extract import anchor_phrases, anchors, summarize
 from pagefile.text.sentences import clip, cut
+from pagefile.text.tokens import open_counter
 
 PATIENT = [
     ("用户", "你好！我今年45岁，对青霉素过敏。最近血压有点高，150/95。"),
@@ -32,7 +33,13 @@ def test_a_summary_holds_whole_sentences_in_their_order(texts: list[tuple[str, s
     summary = summary.replace("后来：", "").replace(" Later: ", "\n")
     spoken = "\n".join(f"{speaker}: {text}" for speaker, text in texts)
     sentences = re.findall(r"(?:用户|AI|user|assistant): |[^。！？\n]+?[。！？\n]|[^。\n]+$", summary + "\n")
-    said = [sentence.strip() for sentence in sentences if not sentence.endswith(": ")]
+    # What was said in one go is one sentence behind them.
+    said = [
+        piece.strip().rstrip(".。")
+        for sentence in sentences
+        if not sentence.endswith(": ")
+        for piece in sentence.split(" / ")
+    ]
     places = [spoken.find(sentence) for sentence in said]
     assert -1 not in places
     assert sorted(places) == places
@@ -225,3 +232,18 @@ def test_a_long_clause_keeps_what_is_around_its_anchors():
     assert "met Alice Smith at the bridge" in phrase
     assert len(phrase) < 80
     assert not {*phrase.split()} - {*long.split()}
+
+
+@pytest.mark.parametrize("vital", ["我对青霉素过敏，我叫王小明。", "I'm lactose intolerant, by the way."])
+def test_what_harms_if_it_is_forgotten_comes_first(vital: str):
+    """However much else there is, however many numbers it has."""
+    talk = [("user", vital), *(("user", f"Question {n} is about matter {n}, at {n}:30.") for n in range(40))]
+    assert vital in summarize(talk, limit=200)
+
+
+@pytest.mark.parametrize("limit", range(40, 160, 10))
+def test_what_was_possibly_superseded_is_never_shown_without_what_came_later(limit: int):
+    """However little room there is."""
+    talk = [("user", f"问题{n} 关于第{n}件事") for n in range(23)]
+    for line in summarize(talk, limit=limit, measure=open_counter().count).splitlines():
+        assert " / " not in line or line.count("。后来：") == 1
