@@ -6,6 +6,7 @@ import re
 import subprocess
 from datetime import timedelta
 
+import anyio
 import asyncpg
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from pagefile.stores.postgres.database import Database
 from pagefile.stores.postgres.driver import sql, statements
 from pagefile.stores.postgres.migration import dump_command
 from pagefile.stores.postgres.store import WALLED
+from pagefile.stores.registry import server_schema
 from pagefile.stores.sql.texts import ALL_TENANTS, type_of
 from pagefile.testing.drafts import (
     AT,
@@ -376,7 +378,9 @@ async def test_a_pooler_that_shares_connections_mixes_no_tenants(clock):
 
 
 def examined(url):
-    """What `doctor` finds out about the database."""
+    """What `doctor` finds out about the database, which it leaves as it is: the tables are made before."""
+    made = CliRunner().invoke(app, ["upgrade", "--no-backup", "--db", url])
+    assert made.exit_code == 0, made.output
     told = CliRunner().invoke(app, ["doctor", "--json", "--db", url])
     assert told.exit_code == 0, told.output
     (check,) = [one for one in json.loads(told.stdout)["checks"] if one["name"] == "database"]
@@ -385,6 +389,14 @@ def examined(url):
 
 class TestDoctor:
     """`pagefile doctor` says whether the wall holds for the role of the URL."""
+
+    def test_an_empty_database_is_left_empty(self):
+        """Whoever looks first has not decided anything."""
+        url = walled_url()
+        told = CliRunner().invoke(app, ["doctor", "--json", "--db", url])
+        (check,) = [one for one in json.loads(told.stdout)["checks"] if one["name"] == "database"]
+        assert ("ok", True) == (check["state"], check["found"].endswith(": empty"))
+        assert anyio.run(server_schema, url).found is None
 
     def test_a_plain_role_is_well(self):
         """Also as the owner of the tables, since they are forced."""
