@@ -64,6 +64,32 @@ async def test_nothing_piles_up_over_six_model_calls(memory):
     assert [] == [m for m in out["messages"] if isinstance(m, SystemMessage)]
 
 
+@tool("查天气")
+def rainy(city: str) -> str:
+    """查询天气"""
+    return f"{city}下雨"
+
+
+async def test_history_names_tools_as_the_request_offers_them(memory):
+    """Also those whose names some providers refuse: the model would read calls of tools that it does not have."""
+    model = Recorder(
+        script=[calls_tool("查天气", {"city": "奥斯陆"}), AIMessage("下雨。"), *[AIMessage("好的。")] * 2]
+    )
+    agent = create_agent(
+        model, [rainy], middleware=[PagefileMiddleware(memory)], checkpointer=InMemorySaver()
+    )
+    for question in ("奥斯陆今天下雨吗？", "谢谢", "再见"):
+        await agent.ainvoke(ask(question), THREAD)
+    # Without a checkpointer the history comes from the log.
+    fresh = create_agent(model, [rainy], middleware=[PagefileMiddleware(memory)])
+    model.calls.clear()
+    model.script[:] = [AIMessage("好的。")]
+    await fresh.ainvoke(ask("那明天呢？"), THREAD)
+    called = [call["name"] for message in model.calls[-1] for call in getattr(message, "tool_calls", ())]
+    assert ["查天气"] == called
+    assert "查天气" in model.offered
+
+
 async def test_memory_changes_within_a_turn_only_with_the_facts(memory):
     """Through the calls of a turn memory is the same bytes, whatever the tools bring, until a fact is learnt."""
     await memory.remember("The user likes oolong tea.", user_id="ada")

@@ -287,7 +287,7 @@ class PagefileMiddleware(
         if whole.language is not None and self.tools:
             own = {id(tool): self._described[whole.language][tool.name] for tool in self.tools}
             tools = [own.get(id(tool), tool) for tool in tools]
-        said = cast("list[Any]", fits.messages())
+        said = cast("list[Any]", view.as_offered(fits.messages(), tools))
         return request.override(system_message=fits.system, messages=said, tools=tools)
 
     async def _answered(self, who: Whose, request: ToolCallRequest) -> ToolMessage | None:

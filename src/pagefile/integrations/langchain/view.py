@@ -25,6 +25,7 @@ from pagefile.integrations.langchain.messages import (
 )
 from pagefile.integrations.shortening import Count, shortened
 from pagefile.records import Turn
+from pagefile.shapes.steps import fitted_tool
 from pagefile.standalone import MEMORY_NAME
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD
 from pagefile.window.candidates import ShownTurn
@@ -189,6 +190,30 @@ def fitted(view: View, budget: int, count: Count) -> View:
     cut = shortened({place: use.returned.text for place, use in results.items()}, over, count)
     changed = {place: results[place].with_text(text) for place, text in cut.items()}
     return replace(view, tail=tuple(changed.get(id(one), one) for one in view.tail))
+
+
+def as_offered(messages: Sequence[BaseMessage], tools: Iterable[Any]) -> list[BaseMessage]:
+    """With each tool under the name that the request offers it under: the log's history has names that every provider accepts."""
+    names = {
+        fitted: name for name in map(_tool_name, tools) if (fitted := fitted_tool(name, "openai")) != name
+    }
+    return [_renamed(message, names) for message in messages] if names else list(messages)
+
+
+def _tool_name(tool: Any) -> str:
+    if not isinstance(tool, Mapping):
+        return str(tool.name)
+    given = cast("Mapping[str, Any]", tool)
+    return str(cast("Mapping[str, Any]", given.get("function") or given).get("name") or "")
+
+
+def _renamed(message: BaseMessage, names: Mapping[str, str]) -> BaseMessage:
+    if isinstance(message, ToolMessage) and message.name is not None:
+        return message.model_copy(update={"name": names.get(message.name, message.name)})
+    if isinstance(message, AIMessage) and any(call["name"] in names for call in message.tool_calls):
+        calls = [{**call, "name": names.get(call["name"], call["name"])} for call in message.tool_calls]
+        return message.model_copy(update={"tool_calls": calls})
+    return message
 
 
 def request_tokens(messages: Iterable[BaseMessage], count: Count) -> int:
