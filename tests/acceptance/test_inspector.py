@@ -176,7 +176,7 @@ async def test_a_conversation_reads_as_a_timeline(client, about):
         "检查点 1",
         "已中止",
         "重置",
-        "个原值",
+        "处关键信息",
         "工具结果存档",
         "已进摘要",
     ):

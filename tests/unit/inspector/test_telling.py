@@ -39,17 +39,17 @@ def reader(language):
         (
             "fits, worth 0.651 for 18 tokens",
             "fits: value 0.651 for 18 tokens",
-            "放得下：18 个 token，价值 0.651",
+            "放得下：18 个 token，得分 0.651",
         ),
         (
             "not worth its tokens: worth 0.00103 for 50 tokens",
             "not worth its 50 tokens: value 0.00103",
-            "不值 50 个 token：价值 0.00103",
+            "得分 0.00103，不值得占用 50 个 token",
         ),
         (
             "covers 3 turns up to 7; 2 of 5 anchors survive, 1 of them beside the summary",
             "covers 3 turns up to #7; 2 of 5 exact values preserved, 1 of them next to the summary",
-            "覆盖 #7 及之前的 3 轮；5 个原值保留 2 个，其中 1 个列在摘要之外",
+            "覆盖 #7 及之前的 3 轮；5 处关键信息保留 2 处，其中 1 处列在摘要之外",
         ),
         ("a reason of tomorrow", "a reason of tomorrow", "a reason of tomorrow"),
     ],
