@@ -5,14 +5,16 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pagefile import BlockingMemory, Settings
 from tests.gateway.upstream import Said, Upstream
 
 ROOT = Path(__file__).parents[2]
 READMES = ["README.md", "README.zh-CN.md"]
-DAY = re.compile(r"\d{4}-\d\d-\d\d")
+DAY = re.compile(r"\d{4}-\d\d-\d\d|\w+day\b|星期.")
 #: Prose and code; a row of a table or a link is one line, however long.
 MAX_COLUMNS = 105
 
@@ -49,7 +51,7 @@ def ran(code: str, folder: Path, upstream: Upstream) -> str:
 
 @pytest.mark.parametrize(("name", "answer"), [("README.md", "Noted."), ("README.zh-CN.md", "记下了。")])
 def test_the_examples_send_what_the_readme_shows(name, answer, tmp_path):
-    """OpenAI's client, then Anthropic's in another process; the second request has what was said in the first."""
+    """OpenAI's client, then Anthropic's in another process; the second request is what is shown, all of it."""
     found = blocks(name)
     examples = [text for language, text in found if language == "python"]
     (shown,) = [text for language, text in found if language == "text"]
@@ -60,7 +62,36 @@ def test_the_examples_send_what_the_readme_shows(name, answer, tmp_path):
             assert answer == ran(code, tmp_path, upstream).strip()
         (_, _, first), (_, _, second) = upstream.requests
     assert "<memory>" not in str(first)
-    assert DAY.sub("…", shown.strip()) == DAY.sub("…", second["messages"][-1]["content"])
+    (asked,) = second["messages"]
+    received = f"system: {_text(second['system'])}\nuser: {_text(asked['content'])}"
+    assert DAY.sub("…", shown.strip()) == DAY.sub("…", received)
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "question", "found"),
+    [
+        ("README.md", "I'm allergic to peanuts.", "Should I order Kung Pao chicken?", "peanuts"),
+        ("README.zh-CN.md", "我对花生过敏。", "我能点宫保鸡丁吗？", "花生"),
+    ],
+)
+def test_the_setting_for_lasting_statements_finds_what_the_readme_says(name, said, question, found):
+    """In a new conversation, where no word of the question was ever said; without the setting nothing is found."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    (written,) = re.findall(r"`settings=(Settings\(.*?\))`", text)
+    assert question in text
+    seen = []
+    for settings in (Settings(), eval(written, {"Settings": Settings})):
+        with BlockingMemory.open("memory://", settings=settings) as memory:
+            memory.conversation("first", user_id="ada").record(said, "Noted.")
+            memory.settle()
+            window = memory.conversation("second", user_id="ada").context(question)
+            seen.append("\n".join(window.parts.memory.sections.get("facts", ())))
+    assert ("", True) == (seen[0], found in seen[1])
+
+
+def _text(content: str | list[dict[str, Any]]) -> str:
+    """What the model reads: whole, or the texts of its blocks."""
+    return content if isinstance(content, str) else "\n".join(block["text"] for block in content)
 
 
 @pytest.mark.parametrize("name", READMES)
