@@ -1,5 +1,8 @@
 """The command line for somebody who types what they would expect to work."""
 
+import socket
+from itertools import pairwise
+
 import anyio
 import pytest
 
@@ -194,3 +197,39 @@ def test_an_audit_log_without_an_entry_says_of_which_tenant(tmp_path, monkeypatc
     pagefile("record", "c", "--user", "hi")
     said = pagefile("audit")
     assert (3, True) == (said.code, "in tenant 'default': --tenant names another" in said.err)
+
+
+def test_a_port_in_use_leaves_no_database_behind(tmp_path):
+    """Nobody would know what the new file is for."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        said = pagefile("serve", "--db", "new.db", "--port", str(taken.getsockname()[1]))
+    assert 0 != said.code
+    assert "is in use" in said.err
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_an_answer_that_broke_off_is_shown_as_far_as_it_came():
+    """It is in the log, though in no window."""
+
+    async def broken_off() -> None:
+        async with Memory.open("sqlite:///pagefile.db") as memory:
+            chat = memory.conversation("c")
+            turn = await chat.begin("Tell me a story.")
+            turn = await chat.extend(turn, [{"role": "assistant", "content": "Once upon a time there"}])
+            await chat.abort(turn)
+
+    anyio.run(broken_off)
+    for command in (("show", "c"), ("tail", "--once")):
+        said = " ".join(pagefile(*command).out.split())
+        assert "aborted" in said
+        assert "Once upon a time there" in said
+
+
+def test_conversations_are_told_apart_by_what_was_said_first():
+    """Their ids are digests where nobody named them."""
+    for number, said in enumerate(("Where is the crane?", "What is 17 percent of 420?")):
+        pagefile("record", f"gw-{number}", "--user", said, "--assistant", "Noted.")
+    lines = pagefile("show").out.splitlines()
+    assert ["What is 17 percent of 420?", "Where is the crane?"] == [
+        below.strip() for line, below in pairwise(lines) if "gw-" in line
+    ]

@@ -37,6 +37,9 @@ from pagefile.records import (
 )
 from pagefile.text.visible import visible
 
+#: How much of its first turn a list shows of a conversation.
+_OPENING_CELLS = 36
+
 
 @command()
 def record(
@@ -121,11 +124,12 @@ def show(
 def _list(cli: Invocation, user_id: str | None, limit: int) -> None:
     missing = f"User {user_id!r} has no conversations here: `pagefile show` lists those of all users."
 
-    async def work(memory: Memory) -> tuple[Listing[ConversationInfo], str]:
+    async def work(memory: Memory) -> tuple[Listing[ConversationInfo], dict[Scope, str], str]:
         heads = await memory.conversations(user_id=user_id, tenant=cli.tenant, limit=limit)
-        return heads, missing if heads or user_id is not None else await cli.nothing_here(memory)
+        openings = {} if cli.as_json else {head.scope: await _opening(memory, head.scope) for head in heads}
+        return heads, openings, missing if heads or user_id is not None else await cli.nothing_here(memory)
 
-    found, missing = cli.run(work)
+    found, openings, missing = cli.run(work)
     cli.list(
         found,
         {
@@ -133,10 +137,19 @@ def _list(cli: Invocation, user_id: str | None, limit: int) -> None:
             ">tokens": lambda head: head.live_tokens,
             "last written": lambda head: head.updated,
             "~user": lambda head: visible(head.scope.user or "–"),
-            "conversation": lambda head: visible(head.scope.conversation or ""),
+            # An id that nobody chose tells nothing: below it, what was said first.
+            "conversation": lambda head: "\n".join(
+                filter(None, (visible(head.scope.conversation or ""), openings[head.scope]))
+            ),
         },
         missing=missing,
     )
+
+
+async def _opening(memory: Memory, scope: Scope) -> str:
+    chat = memory.conversation(scope.conversation or "", user_id=scope.user, tenant=scope.tenant)
+    first = await chat.turns(limit=1)
+    return clipped(" ".join((first[0].user or first[0].answered).split()), _OPENING_CELLS) if first else ""
 
 
 def _rows(turn: Turn, *, full: bool) -> Iterator[tuple[Cell, ...]]:

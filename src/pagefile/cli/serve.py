@@ -78,9 +78,10 @@ def _serve(cli: Invocation, said: dict[str, object], *, check_gateway: bool = Fa
             "No provider is set: give --openai-url or --anthropic-url, or set gateway.openai_url or gateway.anthropic_url."
         )
     check(settings)
-    # Report a database that cannot be opened as an error, not as a traceback from the server's startup.
-    cli.run(partial(_checked, settings), settings=settings, must_exist=False)
+    # A port that is taken is found before a database is made that nobody would use.
     with _listening(settings.service) as listener:
+        # Report a database that cannot be opened as an error, not as a traceback from the server's startup.
+        cli.run(partial(_checked, settings), settings=settings, must_exist=False)
         say(_greeting(settings))
         say(loaded.said)
         sys.stdout.flush()

@@ -167,6 +167,8 @@ def _unknown(given: _Given, known: Mapping[str, object]) -> str:
         close = close_to(given.key, known)
         hint = f"; did you mean ${_variable(close)}?" if close else "."
         return f"there is no setting of this name{hint}"
+    if isinstance(given.value, Mapping) and (section := close_to(given.key, SECTIONS)) is not None:
+        return f"there is no section {given.key!r}; did you mean {section!r}?"
     told = unknown_name(given.key, known)
     return f"{told[0].lower()}{told[1:]}"
 

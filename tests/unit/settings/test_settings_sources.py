@@ -165,6 +165,7 @@ def test_several_files_are_one_too_many():
         ("a.yaml", "window_tokens:", "a.yaml: window_tokens must be a whole number, not None."),
         ("a.yaml", "facts: true", "a.yaml: facts is a section: it must hold names and values, not bool."),
         ("a.toml", "[service]\nport = 99999", "a.toml: service.port must be at most 65535, not 99999."),
+        ("a.toml", "[fact]\nextract = 'rules'", "a.toml: there is no section 'fact'; did you mean 'facts'?"),
         ("a.toml", "[url]\nx = 1", "a.toml: url must be text, not {'x': 1}."),
         (
             "a.yaml",
