@@ -453,3 +453,37 @@ async def test_an_answer_that_broke_off_is_shown_as_far_as_it_came(client):
     after = await client.post("/v1/context", json={**AMY, "query": "Go on."})
     assert "Tell me a story." in after.text
     assert "Once upon a time" not in after.text
+
+
+async def test_a_conversation_that_nobody_named_is_called_by_what_was_said_first(client):
+    """Its id is a digest: on its page it is small print, in lists its beginning, in full where a pointer rests."""
+    name = "gw-a6d969fbde804fab8372ac8cef21cc02"
+    here = {"conversation_id": name, "user_id": "amy"}
+    turn = {**here, "user": "I run a small web shop.", "assistant": "Nice."}
+    assert 201 == (await client.post("/v1/turns", json=turn)).status_code
+    page = await client.get(urls.CONVERSATION, params=here, headers=HTML)
+    assert "I run a small web shop.</h1>" in page.text
+    assert f">{name}</code>" in page.text
+    listed = await client.get(urls.CONVERSATIONS, headers=HTML)
+    assert f'title="{name}">gw-a6d969fb…</a>' in listed.text
+    named = await client.post("/v1/turns", json={**turn, "conversation_id": "shop"})
+    assert 201 == named.status_code
+    page = await client.get(urls.CONVERSATION, params={**here, "conversation_id": "shop"}, headers=HTML)
+    assert ">shop</h1>" in page.text
+
+
+async def test_calls_far_below_their_window_are_compared_with_one_another(client):
+    """Beside a window of a hundred thousand tokens every one of them would be a flat line."""
+    for number in range(3):
+        asked = {**AMY, "id": f"q{number}", "user": "Word " * 50 * (1 + number)}
+        assert 201 == (await client.post("/v1/turns/begin", json=asked)).status_code
+        window = {**AMY, "turn_id": f"q{number}", "window_tokens": 100_000}
+        assert 200 == (await client.post("/v1/context", json=window)).status_code
+        done = {**AMY, "turn_id": f"q{number}", "assistant": "Yes."}
+        assert 200 == (await client.post("/v1/turns/complete", json=done)).status_code
+    page = (await client.get(urls.CALLS, params=AMY, headers=HTML)).text
+    assert "Window size" not in page
+    strips = re.findall(r'class="stack".*?</svg>', page, re.DOTALL)
+    filled = [sum(map(float, re.findall(r'width="([\d.]+)"', strip))) for strip in strips]
+    assert 3 == len(filled)
+    assert filled[0] > 900 > filled[1] > filled[2] > 50

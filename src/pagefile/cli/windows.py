@@ -9,7 +9,7 @@ from rich.text import Text
 from typer import Argument, Option
 
 from pagefile.cli.invocation import Invocation, command
-from pagefile.cli.measures import LEAST_CHARS, bar, moment, number, telling_chars
+from pagefile.cli.measures import LEAST_CHARS, bar, moment, number, plural, telling_chars
 from pagefile.cli.options import Full, Named, Newest, UserId
 from pagefile.cli.output import Cell, clipped, say, shortened, show_table, warn
 from pagefile.engine import Conversation, Memory, arguments
@@ -374,19 +374,22 @@ def _show_bill(found: Explanation) -> None:
     of = f"{number(call.tokens)} of {number(receipt.budget)} tokens ({_counter(receipt)})"
     say(f"\n{of} · {_MODES[call.mode]} · ratio {call.ratio:.2f}")
     if found.tokens_without is not None:
-        saved = 1 - call.tokens / found.tokens_without if found.tokens_without else 0.0
-        told = (
-            f", {saved:.0%} saved"
-            if saved > 0
-            else "; everything still fits, so there is nothing to save yet"
+        say(
+            f"without Pagefile: {plural(found.tokens_without, 'token')}{_saved(call.tokens, found.tokens_without)}"
         )
-        say(f"without Pagefile: {number(found.tokens_without)} tokens{told}")
     shared = "the first recorded call"
     if found.previous is not None:
         same = f"{number(found.shared_messages)} messages, {number(found.shared_tokens)} tokens"
         shared = f"unchanged since call {found.previous}: {same}"
     say(f"prefix {call.prefix_hash[:12]} · {shared}")
     _show_exactness(exact=found.exact, why=found.why)
+
+
+def _saved(tokens: int, without: int) -> str:
+    """While a conversation fits, what memory adds to it is all that can be told."""
+    if tokens < without:
+        return f", {1 - tokens / without:.0%} saved"
+    return f"; everything still fits, and Pagefile added {plural(tokens - without, 'token')}"
 
 
 def _show_exactness(*, exact: bool, why: Sequence[str]) -> None:

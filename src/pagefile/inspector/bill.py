@@ -23,6 +23,8 @@ from pagefile.window.comparison import BlockBill
 from pagefile.window.receipt import Receipt, Verdict
 
 _CALLS = 50
+#: A window this many times as large as the largest call in it is no measure for calls.
+_FAR = 2
 _VERDICTS_SHOWN = LOOKED_UP
 #: Characters of a question above its bill, and of a tool's arguments.
 _QUESTION, _INPUT = 300, 2_000
@@ -118,8 +120,13 @@ def _chart(data: Calls, reader: Reader) -> Element:
     spent, without = (sum(tokens) for tokens in zip(*known, strict=True)) if known else (0, 0)
     saved = _saved(without - spent, without, reader)
     lines = {"with": "chart.with", "without": "chart.without", "budget": "chart.budget"}
+    budget = data.costs[-1].budget
+    most = max(max(cost.tokens, cost.tokens_without or 0) for cost in data.costs)
+    if budget > _FAR * most:
+        # Beside a window that is far from full every call would be a flat line.
+        budget, lines = 0, {name: key for name, key in lines.items() if name != "budget"}
     legend = [el("li", el("span", class_=f"key {name}"), say(key)) for name, key in lines.items()]
-    chart = costs(points, data.costs[-1].budget, say("chart.label"))
+    chart = costs(points, budget, say("chart.label"))
     sums = [
         ui.figures(reader, {"chart.spent": spent, "chart.instead": without, "chart.saved": saved}),
         _not_yet(without - spent, reader),
@@ -152,11 +159,14 @@ def _calls_table(data: Calls, reader: Reader) -> Element:
     costs = {"calls.bill": "barcell", **ui.numbers("calls.tokens", "calls.without")}
     columns = {"calls.call": "row clip", **costs, "calls.mode": "", "archive.when": "when"}
     rows: list[tuple[ui.Value, ...]] = []
+    most = max(cost.tokens for cost in data.costs)
     for cost in reversed(data.costs):
         call_id, total = cost.call_id, sum(one.tokens for one in cost.blocks)
         name = data.queries.get(call_id) or reader.say("calls.turn")
         link = reader.link(urls.CALL, name, call_id=call_id)
-        bar = stacked(_parts(cost.blocks, reader), cost.budget, _label(total, cost.budget, reader))
+        # As long as the call was large beside the others: beside a window that is far from full it could not be seen.
+        whole = cost.budget if cost.budget <= _FAR * most else most
+        bar = stacked(_parts(cost.blocks, reader), whole, _label(total, cost.budget, reader))
         without = _known(cost.tokens_without, reader)
         mode = mode_name(data.modes.get(call_id, ""), reader)
         rows.append((link, bar, cost.tokens, without, mode, cost.at))
@@ -206,7 +216,7 @@ def show_call(bill: Bill, reader: Reader) -> ui.View:
 def crumbs_of(name: str, reader: Reader) -> tuple[tuple[str, str], ...]:
     return (
         (reader.asked.to(urls.CONVERSATIONS), reader.say("nav.conversations")),
-        reader.crumb(urls.CONVERSATION, name),
+        reader.crumb(urls.CONVERSATION, ui.short(name)),
         reader.crumb(urls.CALLS, reader.say("tab.calls")),
     )
 

@@ -62,7 +62,9 @@ def conversations_table(rows: Sequence[Row], reader: Reader) -> Element:
             ui.some("span", head.agent, class_="tag"),
             el("p", row.began_with, class_="snippet"),
         ]
-        live = [reader.number(head.live_tokens), el("small", reader.count("count.turns", head.live_turns))]
+        # Where all turns are in context, their number is beside it already.
+        fewer = None if head.live_turns == head.turns else reader.count("count.turns", head.live_turns)
+        live = [reader.number(head.live_tokens), ui.some("small", fewer)]
         archived = [f"{row.pages}{more}", el("small", reader.size(row.stored_bytes) + more)]
         return about, head.turns, live, archived if row.pages else "–", head.updated
 
@@ -72,7 +74,9 @@ def conversations_table(rows: Sequence[Row], reader: Reader) -> Element:
 
 
 def link_to(path: str, scope: Scope, reader: Reader) -> Element:
-    return reader.link(path, scope.conversation, conversation_id=scope.conversation, user_id=scope.user)
+    name = scope.conversation or ""
+    place = reader.asked.to(path, conversation_id=scope.conversation, user_id=scope.user)
+    return el("a", ui.short(name), href=place, title=name if ui.is_made(name) else None)
 
 
 # -- the list ------------------------------------------------------------------------------------------------------------

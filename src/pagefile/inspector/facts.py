@@ -142,7 +142,7 @@ def _fact(fact: Fact, data: Facts, reader: Reader) -> Element:
 
 
 def _place(turn: Turn) -> str:
-    return f"{turn.scope.conversation} #{turn.seq}"
+    return f"{ui.short(turn.scope.conversation or '')} #{turn.seq}"
 
 
 def _changes(fact: Fact, reader: Reader) -> Element:

@@ -101,7 +101,7 @@ def _found(found: FoundTurns, reader: Reader, *, alone: bool) -> Content:
 
 def _hit(one: FoundTurn, words: Sequence[str], reader: Reader) -> Element:
     turn, head = one.turn, one.head
-    link = reader.turn(f"{turn.scope.conversation} #{turn.seq}", turn.id, turn.scope)
+    link = reader.turn(f"{ui.short(turn.scope.conversation or '')} #{turn.seq}", turn.id, turn.scope)
     who = ui.some("span", turn.scope.user, class_="who")
     agent = ui.some("span", head.agent, class_="tag")
     tools = [el("code", tool, class_="tag") for tool in dict.fromkeys(step.tool for step in turn.steps)]

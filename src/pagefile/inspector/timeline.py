@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
+from typing import cast
 
 from pagefile.engine import Conversation, Memory
 from pagefile.inspector import ui, urls
@@ -11,8 +12,9 @@ from pagefile.inspector.archive import Opened, opened
 from pagefile.inspector.charts import level
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.page_request import PageRequest, Reader, chat_of
-from pagefile.records import Checkpoint, ConversationInfo, Entry, Reset, Step, Turn
+from pagefile.records import Checkpoint, ConversationInfo, Entry, Reset, Step, Turn, WindowRecord
 from pagefile.text.extract import says_anchors
+from pagefile.text.sentences import cut
 from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.window.placeholder import loaded_chars
 
@@ -21,6 +23,8 @@ PER_PAGE = 40
 #: How many entries back to search for the checkpoint before a slice.
 LOOK_BACK = 400
 _ANCHORS_SHOWN = 60
+#: How much of what was said first is the title of a conversation that nobody named.
+_TITLE_CHARS = 80
 _STATES = {"aborted": ("entry.aborted", "bad"), "open": ("entry.open", "open")}
 
 
@@ -56,7 +60,10 @@ class Timeline:
     #: Where the previous and next slice begin; None at the ends.
     older: int | None
     newer: int | None
+    #: The size of the newest recorded window, or of those to come if none is recorded.
     window_tokens: int
+    #: What was said first, where the id tells nothing.
+    began_with: str
     #: The turn that the link led to.
     sought: str | None = None
 
@@ -75,6 +82,8 @@ async def gather(memory: Memory, asked: PageRequest) -> Timeline:
     first, last = (numbers[0], numbers[-1]) if numbers else (1, head.last_seq)
     wanted = asked.text("open")
     calls = await chat.calls(limit=200)
+    named = not ui.is_made(chat.id)
+    began = () if named else await chat.turns(limit=1)
     marks = [entry for entry in entries if isinstance(entry, Checkpoint)]
     pairs = pairwise([await _before(chat, marks), *marks])
     return Timeline(
@@ -85,9 +94,14 @@ async def gather(memory: Memory, asked: PageRequest) -> Timeline:
         None if wanted is None else await opened(memory, asked, wanted),
         max(0, first - 1 - PER_PAGE) if first > 1 else None,
         last if last < head.last_seq else None,
-        memory.settings.window_tokens,
+        _budget(calls[0]) if calls else memory.settings.window_tokens,
+        cut(" ".join((began[0].user or "").split()), _TITLE_CHARS) if began else "",
         sought,
     )
+
+
+def _budget(call: WindowRecord) -> int:
+    return cast("int", call.receipt["budget"])
 
 
 async def found_turn(chat: Conversation, turn_id: str) -> Turn:
@@ -126,7 +140,10 @@ def show(data: Timeline, reader: Reader) -> ui.View:
     crumbs = ((reader.asked.to(urls.CONVERSATIONS), say("nav.conversations")),)
     above, below = _slices(data, reader), _slices(data, reader, below=True)
     body = [ui.figures(reader, figures), bar, above, log, below]
-    return ui.View(head.scope.conversation or "", body, lead, crumbs, script=True)
+    name = head.scope.conversation or ""
+    if data.began_with:
+        lead = [lead, " ", el("code", name, class_="soft made")]
+    return ui.View(data.began_with or ui.short(name), body, lead, crumbs, script=True)
 
 
 def _slices(data: Timeline, reader: Reader, *, below: bool = False) -> Element | None:

@@ -148,7 +148,7 @@ def show(data: Trace, reader: Reader) -> ui.View:
     ]
     crumbs = (
         (reader.asked.to(urls.CONVERSATIONS), say("nav.conversations")),
-        reader.crumb(urls.CONVERSATION, turn.scope.conversation or ""),
+        reader.crumb(urls.CONVERSATION, ui.short(turn.scope.conversation or "")),
     )
     lead = [ui.some("q", (turn.user or "")[:_SNIPPET]), " ", labels_of(data.note)]
     return ui.View(say("trace.title", place=place), body, lead=lead, crumbs=crumbs)

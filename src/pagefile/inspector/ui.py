@@ -1,6 +1,7 @@
 """What pages are made of: forms, tables, cards, figures, pagers, and how texts, JSON and prompt messages look."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -37,6 +38,20 @@ class View:
     refresh_s: int | None = None
     #: Whether the page has a JSON twin, or which: problems and the sign-in have none.
     twin: bool | str = True
+
+
+#: An id that nobody chose: of a conversation that was known by its history, or a UUID.
+_MADE = re.compile(r"(?:gw-)?[0-9a-f]{32}(?![0-9a-f])|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_MADE_CHARS = 11
+
+
+def is_made(name: str) -> bool:
+    return _MADE.match(name) is not None
+
+
+def short(name: str) -> str:
+    """A conversation's name, of a made id only its beginning: the rest of 35 letters tells nobody anything."""
+    return f"{name[:_MADE_CHARS]}…" if is_made(name) else name
 
 
 def some(name: str, *inside: Content, **attributes: object) -> Element | None:
