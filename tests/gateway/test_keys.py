@@ -1,6 +1,7 @@
 """Who may use the gateway, and what becomes of keys."""
 
 import logging
+import re
 from functools import partial
 
 import httpx
@@ -8,10 +9,10 @@ import openai
 import pytest
 from starlette.datastructures import Headers
 
-from pagefile import BlockingMemory, Settings
+from pagefile import BlockingMemory, Settings, SettingsError
 from pagefile.errors import StoreUnavailableError
 from pagefile.service.app import create_app
-from pagefile.service.gateway import Target
+from pagefile.service.gateway_target import Target
 from pagefile.settings import EmbedderSettings, GatewaySettings, ServiceSettings
 from tests.gateway.behind import behind, new_text
 from tests.gateway.scripts import QUESTION, asked, echo
@@ -183,7 +184,7 @@ def test_with_the_held_key_a_user_continues_only_own_responses(held):
     ):
         assert 403 == asks("ada", **named).status_code
     headers = {**keys["ada"], "content-type": "application/json"}
-    assert 403 == httpx.post(f"{here.url}/v1/responses", content=b"packed", headers=headers).status_code
+    assert 400 == httpx.post(f"{here.url}/v1/responses", content=b"packed", headers=headers).status_code
     assert 2 == len(here.upstream.requests)
 
 
@@ -335,3 +336,67 @@ async def test_a_known_key_needs_no_database(tmp_path, monkeypatch):
                 'pagefile_gateway_requests_total{protocol="chat",status="bypassed"} 2.0'
                 in app.state.meter.text().decode()
             )
+
+
+def test_what_a_proxy_says_of_the_client_stays_here(tmp_path):
+    """Addresses of an office are nothing for a provider."""
+    given = {
+        "x-forwarded-for": "10.1.2.3",
+        "x-forwarded-proto": "https",
+        "forwarded": "for=10.1.2.3",
+        "x-real-ip": "10.1.2.3",
+        "x-own": "kept",
+    }
+    with behind(echo, tmp_path) as here:
+        httpx.post(
+            f"{here.url}/v1/chat/completions", json={"model": "gpt-5", "messages": QUESTION}, headers=given
+        )
+        _, headers, _ = here.upstream.requests[-1]
+    assert ["x-own"] == [name for name in given if name in headers]
+
+
+def test_a_body_that_is_not_json_is_said_to_be_so(tmp_path, keyed_shared):
+    """And not that the key may not do this."""
+    here, bearer = keyed_shared
+    post = partial(
+        httpx.post, f"{here.url}/v1/chat/completions", headers={**bearer, "content-type": "application/json"}
+    )
+    answer = post(content=b'{"model": nope')
+    assert (400, "The body is not JSON: it breaks at character 10.") == (
+        answer.status_code,
+        answer.json()["detail"],
+    )
+    assert 400 == post(content=b"[]").status_code
+    assert [] == here.upstream.requests
+
+
+@pytest.fixture
+def keyed_shared(tmp_path):
+    with (
+        behind(echo, tmp_path, gateway={"openai_api_key": "sk-shared"}, **KEYED) as here,
+        here.memory() as memory,
+    ):
+        yield here, {"authorization": f"Bearer {new_text(memory, 'tenant', None)}"}
+
+
+def test_a_protocol_without_a_provider_names_its_setting(tmp_path):
+    with behind(echo, tmp_path, gateway={"anthropic_url": None}) as here:
+        answer = httpx.post(f"{here.url}/v1/messages", json={"model": "claude-x", "messages": QUESTION})
+    assert (404, "This is Anthropic's protocol: set gateway.anthropic_url, and start again.") == (
+        answer.status_code,
+        answer.json()["detail"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"openai_url": "127.0.0.1:59000"}, "must begin with http:// or https://"),
+        ({"anthropic_url": "https://"}, "must begin with http:// or https://"),
+        ({"prices": "missing.toml"}, "missing.toml"),
+    ],
+)
+def test_a_gateway_that_cannot_work_is_refused_before_it_starts(given, told):
+    """In one line, and not with each request."""
+    with pytest.raises(SettingsError, match=re.escape(told)):
+        create_app(Settings(gateway=GatewaySettings(**given)))

@@ -17,7 +17,7 @@ from pagefile.cli.measures import number, plural
 from pagefile.cli.output import say, show_table, visible
 from pagefile.engine import Memory
 from pagefile.engine.verification import Report, verify
-from pagefile.errors import PagefileError
+from pagefile.errors import PagefileError, VectorIndexError
 from pagefile.records import DEFAULT_TENANT, JsonObject, Scope
 from pagefile.settings import Settings
 from pagefile.settings.sources import DEFAULT, shown
@@ -261,6 +261,10 @@ def _recall(cli: Invocation) -> Check:
     except OtherModelError as error:
         return Check("recall", "note", f"by word only: {error}", "Run `pagefile rebuild`.")
     except PagefileError as error:
+        if isinstance(error, VectorIndexError) and not cli.settings.vectors:
+            # A PostgreSQL without pgvector: the rest works, by design.
+            advice = 'Recall by meaning needs it; without it, set vectors to "none".'
+            return Check("recall", "note", f"by word only: {error}", advice)
         return Check("recall", "broken", f"by word only: {error}", 'Fix it, or set embedder.name to "none".')
     vectors = cast("Mapping[str, int]", found["vectors"])
     own = vectors.get(str(found["embedder"]), 0)

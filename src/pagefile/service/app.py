@@ -39,6 +39,7 @@ from pagefile.service.audit import AuditMiddleware
 from pagefile.service.auth import AuthMiddleware, unguarded
 from pagefile.service.background import BackgroundWorker
 from pagefile.service.chat_hooks import ChatHooks
+from pagefile.service.gateway_target import check_gateway
 from pagefile.service.idempotency import IdempotencyMiddleware
 from pagefile.service.inspector_auth import InspectorAuth
 from pagefile.service.known_keys import KnownKeys
@@ -108,6 +109,7 @@ def create_app(
     `background` is the child that does the background work, if there is one.
     """
     service, log = settings.service, AuditLog.of(settings.policy)
+    check_gateway(settings.gateway)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:

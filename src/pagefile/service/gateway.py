@@ -4,8 +4,8 @@ Where a request goes is a setting and never part of it. Keys of providers pass t
 they are neither stored nor logged.
 """
 
+import json
 import logging
-import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -13,11 +13,9 @@ from functools import partial
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from time import perf_counter
 from typing import Any, cast
-from urllib.parse import quote
 
 import anyio
 import httpx
-from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import Receive, Send
@@ -27,6 +25,7 @@ from pagefile.edge.fail_open import FailOpen
 from pagefile.engine import Memory
 from pagefile.errors import AccessError, PagefileError
 from pagefile.gateway import ADAPTERS, identity
+from pagefile.gateway.adapter import Adapter
 from pagefile.gateway.carrying import Head, carry
 from pagefile.gateway.prices import read_prices
 from pagefile.gateway.session import DEADLINE, Call, Gateway
@@ -36,30 +35,21 @@ from pagefile.lru import Lru
 from pagefile.records import Scope
 from pagefile.service.auth import NOT_YOURS, about, is_anothers, open_memory, principal_of
 from pagefile.service.gateway_observer import Observer
+from pagefile.service.gateway_target import HOP, Target, nowhere, target_of
 from pagefile.service.problems import answered, problem_of, to_problem
 from pagefile.service.stopping import CUT_OFF, is_cutting
 from pagefile.service.vendor_paths import is_vendors
 from pagefile.settings import GatewaySettings, Settings
 from pagefile.settings.sources import shown
 from pagefile.shapes.skeleton import as_object
-from pagefile.stores.key_secrets import is_key
 from pagefile.text.json_size import THREAD_FROM_BYTES
 from pagefile.tiers.base import off_loop
+from pagefile.wire.responses import Problem
 
 logger = logging.getLogger("pagefile.service")
 
-#: Hop-by-hop headers, those that a proxy writes itself, and cookies: they are this host's, and the inspector's is a key.
-_HOP = frozenset(
-    {
-        "connection", "content-length", "cookie", "date", "host", "keep-alive", "proxy-authenticate", "proxy-authorization",
-        "server", "set-cookie", "te", "trailer", "transfer-encoding", "upgrade",
-    }
-)  # fmt: skip
-#: Characters that are not encoded in a path (RFC 3986), and what is already encoded.
-_IN_PATHS = "/%!$&'()*+,;=:@~"
-#: Headers that say on whose account a key of OpenAI's is used: they belong to the client's own.
-_OF_A_KEY = frozenset({"openai-organization", "openai-project"})
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+#: Of a body that cannot be read, so much is read again to say where.
+_READ_AGAIN_BYTES = 1_000_000
 _LEAVE_NOTHING = frozenset({("POST", "/v1/embeddings"), ("POST", "/v1/messages/count_tokens")})
 
 
@@ -88,59 +78,6 @@ class Upstreams:
     @property
     def settings(self) -> GatewaySettings:
         return self.gateway.settings
-
-    def target(self, request: Request) -> "Target | None":
-        """Where a request goes; None if no provider is set for it."""
-        settings, path = self.settings, cast("str", request.scope["path"])
-        # As the client wrote it: decoding and encoding again would change which segments it has.
-        sent = quote(request.scope["raw_path"], safe=_IN_PATHS)
-        base = settings.anthropic_url and settings.anthropic_url.rstrip("/").removesuffix("/v1")
-        anthropic = Target(base, sent, "x-api-key", settings.anthropic_api_key, "gateway.anthropic_url")
-        openai = Target(
-            settings.openai_url,
-            sent.removeprefix("/v1"),
-            "authorization",
-            settings.openai_api_key,
-            "gateway.openai_url",
-        )
-        is_anthropics = "anthropic-version" in request.headers or path.startswith("/v1/messages")
-        chosen = anthropic if is_anthropics else openai
-        return chosen if chosen.base is not None and _stays_below(path) else None
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    base: str | None
-    path: str
-    #: The header that holds its key, and the key if the settings have one.
-    header: str
-    key: str | None
-    #: What its address is called.
-    setting: str = ""
-
-    def url(self, query: str) -> str:
-        return f"{(self.base or '').rstrip('/')}{self.path}" + (f"?{query}" if query else "")
-
-    def headers(self, given: Headers, *, plain: bool) -> list[tuple[str, str]]:
-        """The client's headers without ours; `plain` for an answer that has to be read."""
-        named = {word.strip().lower() for word in ",".join(given.getlist("connection")).split(",")}
-        dropped = _HOP | identity.OURS | named | ({"accept-encoding"} if plain else set[str]())
-        dropped |= _OF_A_KEY if self.key else frozenset[str]()
-        kept = [
-            (name, value)
-            for name, value in given.items()
-            if name not in dropped
-            and not (name in {"authorization", "x-api-key"} and (self.key or is_key(value)))
-        ]
-        if self.key:
-            kept.append((self.header, f"Bearer {self.key}" if self.header == "authorization" else self.key))
-        return [*kept, ("accept-encoding", "identity")] if plain else kept
-
-
-def _stays_below(path: str) -> bool:
-    """Whether no server reads a decoded path as one that leads upwards, or as more than a path."""
-    names = {name.partition(";")[0] for name in path.replace("\\", "/").split("/")}
-    return ".." not in names and _CONTROL.search(path) is None
 
 
 @asynccontextmanager
@@ -185,13 +122,10 @@ class Passage:
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         upstream = cast("Upstreams | None", request.app.state.upstreams)
-        target = None if upstream is None else upstream.target(request)
+        target = None if upstream is None else target_of(upstream.settings, request)
         if upstream is None or target is None:
             open_memory(request.app)
-            detail = (
-                "This is a provider's route: set gateway.openai_url or gateway.anthropic_url, and start again. "
-                "Its path may not have `..` or control characters."
-            )
+            detail = nowhere(None if upstream is None else upstream.settings, request)
             await answered(to_problem("route-not-found", detail))(scope, receive, send)
             return
         try:
@@ -215,6 +149,10 @@ class _Carried:
         raw = await self.request.body()
         call = await self._call(raw)
         if self.target.key and principal_of(self.request).tenant is not None:
+            if call is None and self.request.method == "POST" and self._adapter is not None:
+                # Only what can be read is known to reach nothing of another's.
+                await answered(_unreadable(raw))(self.request.scope, self.request.receive, send)
+                return
             await self._refuse_others(call)
         if call is not None and principal_of(self.request).user is not None:
             await self._refuse_anothers(call)
@@ -253,10 +191,14 @@ class _Carried:
         if refused is not None:
             raise refused
 
+    @property
+    def _adapter(self) -> Adapter | None:
+        return ADAPTERS.get(self.request.scope["path"].removeprefix("/v1"))
+
     async def _call(self, raw: bytes) -> Call | None:
         """What memory has to do with the request; None if it only passes."""
         request = self.request
-        adapter = ADAPTERS.get(request.scope["path"].removeprefix("/v1"))
+        adapter = self._adapter
         if adapter is None or request.method != "POST":
             return None
         body = await off_loop(partial(request_object, raw), len(raw), THREAD_FROM_BYTES)
@@ -357,7 +299,7 @@ class _Carried:
         self, given: Mapping[str, str], ours: Mapping[str, str], length: int | None = None
     ) -> list[tuple[str, str]]:
         pairs = given.multi_items() if isinstance(given, httpx.Headers) else given.items()
-        dropped = _HOP | {"content-encoding"}
+        dropped = HOP | {"content-encoding"}
         kept = [(name, value) for name, value in pairs if name.lower() not in dropped]
         return [*kept, *ours.items(), *([] if length is None else [("content-length", str(length))])]
 
@@ -397,6 +339,18 @@ class _Carried:
         self.code = 504 if timeout else 502
         await self._start(send, self.code, headers)
         await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+def _unreadable(raw: bytes) -> Problem:
+    """What to say of a body that is no JSON object; one of megabytes is not read again for that."""
+    try:
+        json.loads(raw[:_READ_AGAIN_BYTES])
+    except json.JSONDecodeError as error:
+        if error.pos < _READ_AGAIN_BYTES - 4:
+            return to_problem("invalid-json", f"The body is not JSON: it breaks at character {error.pos}.")
+    except (ValueError, RecursionError):
+        pass
+    return to_problem("invalid-json", "The body is not an object in JSON, or has too many values to read.")
 
 
 class _VendorRoute(Route):
