@@ -173,6 +173,8 @@ async def test_a_checkpointer_keeps_the_thread_and_repeats_nothing(memory, model
         state = await graph.ainvoke(asked, config)
     assert 6 == len(state["messages"])
     assert ["一", "答：一", "二", "答：二", "三"] == [message.text for message in model.prompts[-1][1:]]
+    # The trace is that of the last turn.
+    assert ORDER == [trace["node"] for trace in state["trace"]]
 
 
 async def test_the_prompt_says_the_day_of_the_conversations_time_zone(memory):

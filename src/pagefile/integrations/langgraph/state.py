@@ -28,10 +28,16 @@ class NodeTrace(TypedDict):
     told: NotRequired[dict[str, Any]]
 
 
+def traced(before: Sequence[NodeTrace], added: Sequence[NodeTrace]) -> list[NodeTrace]:
+    """The nodes of one turn: `route` begins the next one, which a checkpointer keeps in the same state."""
+    begins = any(one["node"] == "route" for one in added)
+    return [*(() if begins else before), *added]
+
+
 class ConversationState(TypedDict, total=False):
     """对话全局状态: the state that all nodes share.
 
-    A node returns only its changes: `messages` and `trace` are appended to, everything else is replaced.
+    A node returns only its changes: `messages` and, within a turn, `trace` are appended to, everything else is replaced.
     """
 
     # 核心数据
@@ -56,18 +62,18 @@ class ConversationState(TypedDict, total=False):
     debug: bool
     #: The turn in the log being answered, once it was begun.
     turn_id: str
-    trace: Annotated[list[NodeTrace], add]
+    trace: Annotated[list[NodeTrace], traced]
 
 
 #: Keys that are appended to; all others are replaced.
-ADDED = frozenset({"messages", "trace"})
+ADDED: Mapping[str, Callable[[Any, Any], list[Any]]] = {"messages": add, "trace": traced}
 
 
 def merged(state: ConversationState, update: ConversationState) -> ConversationState:
     """The state after an update, as LangGraph would compute it."""
     after: dict[str, Any] = {**state}
     for key, value in update.items():
-        after[key] = [*after.get(key, ()), *value] if key in ADDED else value  # pyright: ignore[reportGeneralTypeIssues] - both added keys are lists
+        after[key] = ADDED[key](list(after.get(key, ())), value) if key in ADDED else value
     return ConversationState(**after)
 
 
