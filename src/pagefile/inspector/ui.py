@@ -305,7 +305,8 @@ def message(
 ) -> Element:
     role, content, calls = str(given.get("role", "")), given.get("content"), given.get("tool_calls")
     spoken = said(content, reader, shown=shown) if isinstance(content, str) and content else None
-    title = el(level, f"{role} · {given['name']}" if given.get("name") else role, class_="role")
+    spoken_by = reader.say(f"role.{role}") if role in _ROLES else role
+    title = el(level, f"{spoken_by} · {given['name']}" if given.get("name") else spoken_by, class_="role")
     data = [code(value) for value in (content if spoken is None else None,) if value]
     data += [_tool_call(one) for one in cast("Sequence[object]", calls or ())]
     return el("article", title, spoken, data, class_=f"message m-{role if role in _ROLES else 'other'}")
