@@ -84,9 +84,31 @@ async def test_a_line_for_every_request(capsys, kind):
         assert [("POST", "/v1/turns", 201), ("GET", "/v1/turns", 200)] == [
             (line["method"], line["route"], line["status"]) for line in lines
         ]
+        assert 2 == len({line["request"] for line in lines})
+        assert {("-", "127.0.0.1")} == {(line["key"], line["client"]) for line in lines}
         assert all(line["ms"] >= 0 and line["level"] == "info" and "T" in line["at"] for line in lines)
     else:
         assert (kind == "text") == ("POST /v1/turns 201" in text)
+
+
+@pytest.mark.anyio
+@pytest.mark.usefixtures("unchanged")
+async def test_a_refused_request_names_its_route(capsys):
+    """In the log, whose id the answer has, and in the metrics, which count every status."""
+    service = ServiceSettings(logs="json", require_keys=True, metrics_key="prometheus")
+    logs.write_logs(service)
+    async with serving(Settings(url="memory://", service=service)) as client:
+        refused = await client.post("/v1/turns", json=SAID)
+        await client.get("/nowhere")
+        metrics = (await client.get("/metrics", headers={"Authorization": "Bearer prometheus"})).text
+    first, second, _ = map(json.loads, capsys.readouterr().err.splitlines())
+    assert ("/v1/turns", 401, refused.headers["x-pagefile-request"]) == (
+        first["route"],
+        first["status"],
+        first["request"],
+    )
+    assert ("-", 401) == (second["route"], second["status"])
+    assert 'pagefile_http_requests_total{code="401",method="POST",route="/v1/turns"} 1.0' in metrics
 
 
 @pytest.mark.usefixtures("unchanged")

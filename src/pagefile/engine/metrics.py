@@ -69,6 +69,16 @@ METRICS: tuple[Metric, ...] = (
         "pagefile_gateway_seconds", "Time of gateway requests, answers included.", _SECONDS, "protocol"
     ),
     _histogram("pagefile_gateway_window_seconds", "Time that memory added to gateway requests.", _SECONDS),
+    _counter(
+        "pagefile_gateway_answers_total",
+        "Answers of providers to requests that memory saw, by their HTTP status.",
+        "protocol",
+        "code",
+    ),
+    _counter("pagefile_http_requests_total", "Requests to the service.", "method", "route", "code"),
+    _histogram(
+        "pagefile_http_seconds", "Time of requests to the service, answers included.", _SECONDS, "route"
+    ),
     _counter("pagefile_mcp_calls_total", "Calls of tools over MCP, and how they ended.", "tool", "outcome"),
     _histogram("pagefile_mcp_seconds", "Time of tool calls over MCP.", _SECONDS, "tool"),
     Metric("pagefile_database_up", "gauge", "1 if the database answers, else 0."),

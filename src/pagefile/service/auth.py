@@ -175,6 +175,11 @@ def caller_of(scope: Scope) -> Principal:
     return cast("Principal", scope[_STATE])
 
 
+def key_of(scope: Scope) -> str:
+    """The id of the caller's key, which is no secret; `-` for none, or none that is known."""
+    return getattr(scope.get(_STATE), "key_id", None) or "-"
+
+
 def about(scope: Scope, whom: records.Scope) -> None:
     """Say whom a request is about: the audit log names them."""
     scope[_SUBJECT] = whom

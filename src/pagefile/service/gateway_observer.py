@@ -33,7 +33,7 @@ class Observer:
     def note(self, call: Call, scope: MutableMapping[str, Any], seconds: float, code: int | None) -> None:
         """A request that is over; `code` is the status of an answer that the client got to its end."""
         usage = usage_of(call.reply.usage)
-        self._count(call, seconds)
+        self._count(call, seconds, code)
         _trace(call, scope, usage)
         self.traffic.add(self._told(call, seconds, code, usage))
 
@@ -49,8 +49,13 @@ class Observer:
         with guarded(_not_noted), anyio.move_on_after(_TIMEOUT_S, shield=True):
             await note_model_call(self.engine, place.chat.scope, window.id, made)
 
-    def _count(self, call: Call, seconds: float) -> None:
+    def _count(self, call: Call, seconds: float, code: int | None) -> None:
         meter = self.engine.meter
+        meter.count(
+            "pagefile_gateway_answers_total",
+            protocol=call.adapter.name,
+            code="none" if code is None else str(code),
+        )
         meter.count("pagefile_gateway_requests_total", protocol=call.adapter.name, status=call.status)
         meter.observe("pagefile_gateway_seconds", seconds, protocol=call.adapter.name)
         if call.window is not None:

@@ -17,7 +17,7 @@ from pagefile.settings import ServiceSettings
 from pagefile.text.visible import visible
 
 #: The extra fields of an access log line.
-FIELDS = ("method", "route", "status", "ms")
+FIELDS = ("method", "route", "status", "ms", "request", "key", "client")
 
 _TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 

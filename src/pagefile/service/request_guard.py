@@ -13,13 +13,16 @@ import re
 from time import monotonic, perf_counter
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
+from uuid import uuid4
 
 import anyio
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pagefile.inspector import urls
+from pagefile.service.auth import key_of
 from pagefile.service.exposure import ANY, host_name, is_loopback, named_origins
 from pagefile.service.problems import answered, to_problem, unforeseen
 from pagefile.service.stopping import CUT_OFF, is_cutting
@@ -68,7 +71,7 @@ class ErrorMiddleware:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        status, began = 0, perf_counter()
+        status, began, request = 0, perf_counter(), uuid4().hex
 
         async def sent(message: Message) -> None:
             nonlocal status
@@ -76,7 +79,8 @@ class ErrorMiddleware:
                 status = message["status"]
                 own = message.get("headers", [])
                 names = {name.lower() for name, _ in own}
-                message["headers"] = [*own, *(one for one in _SECURITY_HEADERS if one[0] not in names)]
+                ours = (*_SECURITY_HEADERS, (b"x-pagefile-request", request.encode()))
+                message["headers"] = [*own, *(one for one in ours if one[0] not in names)]
             await send(message)
 
         try:
@@ -94,11 +98,36 @@ class ErrorMiddleware:
             if not status:
                 await answered(to_problem("closed", CUT_OFF))(scope, receive, sent)
         finally:
-            if logger.isEnabledFor(logging.INFO):
-                method, route = scope["method"], getattr(scope.get("route"), "path", "-")
-                ms = (perf_counter() - began) * 1000
-                fields = {"method": method, "route": route, "status": status, "ms": round(ms, 1)}
-                logger.info("%s %s %d %.1f ms", method, route, status, ms, extra=fields)
+            _noted(scope, request, status, perf_counter() - began)
+
+
+def _noted(scope: Scope, request: str, status: int, seconds: float) -> None:
+    """Count a request and log it: who sent it is an address and the id of a key, which says nothing by itself."""
+    app, method, route = scope["app"], _method(scope), _route(scope)
+    app.state.meter.count("pagefile_http_requests_total", method=method, route=route, code=str(status))
+    app.state.meter.observe("pagefile_http_seconds", seconds, route=route)
+    if not logger.isEnabledFor(logging.INFO):
+        return
+    key, client = key_of(scope), (scope.get("client") or ("-",))[0]
+    fields = {"method": method, "route": route, "status": status, "ms": round(seconds * 1000, 1)}
+    fields |= {"request": request, "key": key, "client": client}
+    told = method, route, status, seconds * 1000, request, key, client
+    logger.info("%s %s %d %.1f ms %s key=%s from=%s", *told, extra=fields)
+
+
+def _method(scope: Scope) -> str:
+    """Clients may make up methods: a metric has one word for those."""
+    method = scope["method"]
+    return method if method in SAFE_METHODS | {"POST", "PUT", "PATCH", "DELETE"} else "other"
+
+
+def _route(scope: Scope) -> str:
+    """The route that answered, or, of a request that was refused before, the one that would have; `-` for none."""
+    route = scope.get("route")
+    if route is None:
+        found = (one for one in scope["app"].routes if one.matches(scope)[0] is Match.FULL)
+        route = next(found, None)
+    return getattr(route, "path", "-")
 
 
 class RequestGuard:
