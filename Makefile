@@ -208,6 +208,7 @@ INSTALL = $(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes $(1
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 
 $(READY_TO_SERVE): requirements-serve.lock pyproject.toml $(BIN)/python | $(BIN)/uv
+	@echo "Installing what serving needs: about a minute."
 	$(call INSTALL,requirements-serve.lock)
 	@touch $@
 

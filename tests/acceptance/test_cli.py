@@ -75,7 +75,10 @@ def test_show_lists_conversations():
     """All of them, or those of one user."""
     said = pagefile("show")
     assert 0 == said.code
-    assert ["trip", "门诊-1"] == [line.split()[-1] for line in said.out.splitlines()[2:]]
+    # Each with what was said first below it.
+    listed = said.out.splitlines()[2:]
+    assert ["trip", "门诊-1"] == [line.split()[-1] for line in listed[::2]]
+    assert QUESTION.startswith(listed[3].strip().removesuffix("…"))
     assert ["门诊-1"] == [
         head["conversation_id"] for head in pagefile("show", "--user-id", "王芳", "--json").json
     ]

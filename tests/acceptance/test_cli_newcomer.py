@@ -233,3 +233,24 @@ def test_conversations_are_told_apart_by_what_was_said_first():
     assert ["What is 17 percent of 420?", "Where is the crane?"] == [
         below.strip() for line, below in pairwise(lines) if "gw-" in line
     ]
+
+
+def test_a_window_is_as_large_as_that_of_the_last_call():
+    """The agent that uses the conversation may have other settings than this folder."""
+
+    async def called() -> None:
+        async with Memory.open("sqlite:///pagefile.db") as memory:
+            chat = memory.conversation("c")
+            await chat.record("Where is the crane?", "In the harbour.")
+            await chat.context("And the tug?", window_tokens=5_000)
+
+    assert " of 16,000 tokens" in pagefile("context", _without_calls(), "Hello").out
+    anyio.run(called)
+    assert " of 5,000 tokens" in pagefile("context", "c", "And the ferry?").out
+    assert " of 900 tokens" in pagefile("context", "c", "And now?", "--window-tokens", "900").out
+
+
+def _without_calls() -> str:
+    """A conversation without a call."""
+    pagefile("record", "new", "--user", "Hi", "--assistant", "Hello")
+    return "new"

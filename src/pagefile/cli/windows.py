@@ -46,7 +46,10 @@ def context(
     conversation: Named,
     query: Annotated[str | None, Argument(help="What the user says next.")] = None,
     *,
-    window_tokens: Annotated[int | None, Option(help="The budget of the window.")] = None,
+    window_tokens: Annotated[
+        int | None,
+        Option(help="The budget of the window; by default that of the last recorded call, else the setting."),
+    ] = None,
     window_for: Annotated[
         str | None,
         Option(metavar="MODEL", help="Use this model's context size as the budget, such as gpt-5."),
@@ -85,9 +88,13 @@ def context(
 
     async def work(memory: Memory) -> Window:
         chat = await cli.chat(memory, conversation, user_id)
+        size = window_tokens
+        if size is None and window_for is None:
+            # The agent may have settings of its own, or a model that decides.
+            size = next((_size_of(call) for call in await chat.calls(limit=1)), None)
         return await chat.context(
             query,
-            window_tokens=window_tokens,
+            window_tokens=size,
             window_for=window_for,
             answer_tokens=answer_tokens,
             instructions=instructions,
@@ -104,6 +111,10 @@ def context(
         _show_totals(window)
 
     cli.answer(window, shown)
+
+
+def _size_of(call: WindowRecord) -> int | None:
+    return cast("int | None", call.options.get("window_tokens"))
 
 
 def _show_totals(window: Window) -> None:
@@ -229,7 +240,7 @@ def calls(
             "call": lambda call: visible(call.id[:chars]),
             "made": lambda call: call.at,
             ">tokens": lambda call: call.tokens,
-            ">of": lambda call: cast("int | None", call.options.get("window_tokens")),
+            ">of": _size_of,
             **(
                 {}
                 if conversation

@@ -45,7 +45,7 @@ class Recalled:
 
 
 async def gather(memory: Memory, asked: PageRequest) -> Recalled:
-    query = asked.text("q")
+    query = asked.text("q") or asked.text("query")
     users = await known_users(memory, asked)
     if asked.user_id is not None and asked.user_id not in users:
         unknown = not await memory.conversations(**asked.owner, limit=1)

@@ -107,7 +107,7 @@ LONG_PAUSE = timedelta(hours=6)
 #: Questions about the present time.
 _PRESENT = re.compile(
     r"今[天晚早]|现在|此刻|几号|几点|点[钟半]|小时|分钟|提醒|来得及|星期几|周几|礼拜几|日期|多久|多少天|哪[天月年]|什么时候|何时"
-    r"|\b(?:today|tonight|right now|this (?:morning|afternoon|evening)|o'clock|hours?|minutes?|remind\w*|"
+    r"|\b(?:today|tonight|right now|this (?:morning|afternoon|evening)|o'clock|hours?|minutes?|remind(?!\w* me (?:what|who|whose|which|where|why|how)\b)\w*|"
     r"when (?:did|was|were|is|do|does|will)|how long|how many (?:days|weeks|months|years)|(?:what|which) (?:day|date|time)|what(?:'s| is) the (?:day|date|time))\b",
     re.IGNORECASE,
 )

@@ -18,6 +18,7 @@ from pagefile.window.turn_notes import asks_for_time
         ("What did I say 20 minutes ago?", True),
         ("Who called in the last 2 hours?", True),
         ("15分钟后提醒我", True),
+        ("Remind me to call Petra.", True),
         ("20分钟前我说了什么？", True),
         ("会议还有多久开始？", True),
         ("What happened today?", True),
@@ -51,6 +52,7 @@ def test_a_time_that_a_program_stamped_on_a_message_is_no_question_about_it(mess
         "Our daughter Maja turns 7 on March 14.",
         "Write me a report of last week's sales.",
         "我上周说了什么？",
+        "Remind me what our deploy command is.",
     ],
 )
 def test_a_question_that_names_another_day_needs_no_time(message):
