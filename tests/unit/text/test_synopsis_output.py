@@ -118,7 +118,7 @@ GCC = (
         (ESLINT, ["3 problems (2 errors, 1 warning)"]),
         (TERRAFORM, ["1 to add, 0 to change, 1 to destroy", "aws_instance.web will be destroyed"]),
         (NPM, ["ERESOLVE unable to resolve dependency tree"]),
-        (GCC, ["40 warnings, 1 errors in 41 files", "'y' undeclared"]),
+        (GCC, ["1 error, 40 warnings in 41 files", "'y' undeclared"]),
     ],
     ids=["jest", "mocha", "unittest", "pytest", "go test", "cargo", "eslint", "terraform", "npm", "gcc"],
 )
@@ -261,7 +261,7 @@ PDF = "JVBERi0xLjcK" + "Ab3d" * 500
         ("".join(f"{n:5}→{line}\n" for n, line in enumerate(CODE.split("\n"), 1)), "Code (Python), 10 lines"),
         (json.dumps({"stdout": PYTEST, "stderr": "", "exit_code": 1}), "exit code 1. 1 failed, 791 passed"),
         (f"<returncode>1</returncode>\n<output>\n{PYTEST}</output>", "exit code 1. 1 failed, 791 passed"),
-        (f"Exit code: 2\n{GCC}", "exit code 2. 40 warnings, 1 errors"),
+        (f"Exit code: 2\n{GCC}", "exit code 2. 1 error, 40 warnings"),
         (f"{DIFF}[The command completed with exit code 0.]\n[Current working directory: /w]\n", "Diff of 12 files"),
         (f"```diff\n{DIFF}```", "Diff of 12 files"),
         ("\x1b[31m" + JEST.replace("1 failed", "\x1b[1m1 failed\x1b[0m"), "Tests: 1 failed, 211 passed"),

@@ -270,8 +270,24 @@ def _plan(text: str, say: Voice) -> list[str] | None:
         say(f"执行计划，{len(steps):,} 步", f"Query plan of {len(steps):,} steps")
         + (say(f"，执行 {long}", f", executed in {long}") if long else ""),
         squeeze(first, 120),
+        _longest_step(text, say),
         say("步骤：", "Steps: ") + say.listed(scans, len(scans), most=140),
     ]
+
+
+def _longest_step(text: str, say: Voice) -> str:
+    """The scan that took longest: what is above it waits for it."""
+    found = [
+        (float(ended) * int(loops), step)
+        for step, ended, loops in re.findall(
+            r"(?m)^ *(?:-> +)?([^\n]{0,40}Scan[^\n(]{0,160}?) +\(cost=[^\n]{0,90}actual time=[\d.]{1,15}\.\.([\d.]{1,15}) rows=\d+ loops=(\d{1,9})",
+            text,
+        )
+    ]
+    if not found:
+        return ""
+    took, step = max(found)
+    return say("最慢的扫描：", "Slowest scan: ") + f"{squeeze(step, 80)}, {took / 1000:,.1f} s"
 
 
 def _failure(body: str) -> str:

@@ -44,13 +44,13 @@ def describe_log(text: str, say: Voice) -> list[str]:
     parts = [
         squeeze(lines[0], 70) if lines and not _is_entry(lines[0]) else "",
         say(f"日志，{total:,} 行", f"Log, {total:,} lines"),
-        _statuses(lines, say),
+        answered := _statuses(lines, say),
         squeeze(trace.raised, 110) if trace else "",
         *_error_lines(lines, levels, text, say),
         say("级别：", "Levels: ") + ", ".join(shown) + seen if shown else "",
         span,
         "" if trace else _closing_line(text, say),
-        _most_frequent(lines, say),
+        "" if answered else _most_frequent(lines, say),
     ]
     return [part for part in parts if part]
 

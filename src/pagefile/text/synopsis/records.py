@@ -17,6 +17,8 @@ ASKED = 400
 _MOST_FIELDS = 60
 #: How many states are looked for in nested objects.
 _MOST_STATES = 20_000
+#: From this field on, a name is brought forward.
+_NAMED_LATE = 3
 #: A longer string is a text, not a value.
 _VALUE_CHARS = 60
 
@@ -26,6 +28,7 @@ STATES = re.compile(
 )
 #: Fields that name what a row is about, best first.
 _NAMES: list[str] = table("pagefile.text.synopsis", "fields")["naming"]
+_NO_NEWS = re.compile(r"https?://|\d{4}-\d\d-\d\dT\d")
 _DULL = re.compile(r"(?i)^(?:[0-9a-f]{16,}|[0-9a-f]{8}-[0-9a-f-]{27}|null|)$")
 
 #: Fields that name the format of a row.
@@ -52,9 +55,15 @@ def example(row: Flat, rows: Sequence[Flat], say: Voice, *, most: int) -> str:
     """The fields of a row with their values, those first that differ from row to row."""
     told = [key for key, value in row.items() if _is_telling(value)]
     same = {key for key in told if len(rows) > 2 and all(other.get(key) == row[key] for other in rows[:20])}
-    # Of what all rows have in common, what format they are in says least.
+    named = naming([row])
+    # What names a row comes first if it is late in it. Of what all rows have in common, what format they are in says least; of what tells them apart, addresses do.
     ordered = sorted(
-        told, key=lambda key: (key in same) + (key in same and key.rpartition(".")[2] in _FORMAT)
+        told,
+        key=lambda key: (
+            (key in same) + (key in same and key.rpartition(".")[2] in _FORMAT),
+            key != named if named in told[_NAMED_LATE:] else False,
+            _is_address(row[key]),
+        ),
     )
     shown = [f"{short(key, told)}={show(row[key], say)}" for key in ordered]
     return say.listed(shown, len(shown), most=most, name_chars=90)
@@ -64,6 +73,10 @@ def short(key: str, keys: Iterable[str]) -> str:
     """A dotted name without what is not needed to tell it from the others."""
     last = key.rpartition(".")[2]
     return last if sum(other.rpartition(".")[2] == last for other in keys) == 1 else key
+
+
+def _is_address(value: JsonValue) -> bool:
+    return isinstance(value, str) and value.startswith(("http://", "https://"))
 
 
 def _is_telling(value: JsonValue) -> bool:
@@ -112,9 +125,11 @@ def tallies(rows: Sequence[Flat], say: Voice, *, most: int) -> str:
         counted = Counter(str(value) for value in values if value not in (None, ""))
         if 2 <= len(counted) <= 8 and len(counted) * 2 < len(rows):
             told = say("、", ", ").join(f"{value} {count:,}" for value, count in counted.most_common(6))
-            found.append((not STATES.search(key), len(counted), f"{key.rpartition('.')[2]}: {told}"))
+            found.append(
+                (not STATES.search(key), len(counted), key.rpartition(".")[2] + say("：", ": ") + told)
+            )
     kept = [told for _, _, told in sorted(found, key=lambda one: one[:2])[:3]]
-    return squeeze(_sampled(rows, say) + "; ".join(kept), most) if kept else ""
+    return squeeze(_sampled(rows, say) + say("；", "; ").join(kept), most) if kept else ""
 
 
 def _sampled(rows: Sequence[Flat], say: Voice) -> str:
@@ -138,7 +153,11 @@ def notable(rows: Sequence[Flat], say: Voice, *, most: int = 110) -> str:
     ]
     if not bad or len(bad) * 2 > len(rows):
         return ""
-    told = [value for value in bad[0].values() if isinstance(value, str) and _is_telling(value)]
+    told = [
+        value
+        for value in bad[0].values()
+        if isinstance(value, str) and _is_telling(value) and len(value) <= most and not _NO_NEWS.match(value)
+    ]
     # What is bad about it first, then what says most.
     told.sort(key=lambda value: (BAD.search(value) is None, -len(value)))
     return say("异常：", "Notable: ") + squeeze(" ".join(told), most)

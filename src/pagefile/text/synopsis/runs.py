@@ -83,14 +83,7 @@ def run_in(text: str) -> Run | None:
 def describe_run(run: Run, say: Voice) -> list[str]:
     parts = [say("；", "; ").join(run.outcomes[:3])]
     if run.diagnostics and not any(re.search(r"\d", one) for one in run.outcomes[:3]):
-        counted = "、".join if say.zh else ", ".join
-        names = {
-            "error": ("个错误", "errors"),
-            "warning": ("个警告", "warnings"),
-            "note": ("条说明", "notes"),
-        }
-        told = counted([f"{count:,} {say(*names[kind])}" for kind, count in run.diagnostics.most_common()])
-        parts.insert(0, say(f"{run.files:,} 个文件中 {told}", f"{told} in {run.files:,} files"))
+        parts.insert(0, _diagnosed(run, say))
     if run.failing:
         parts.append(
             say("失败：", "Failing: ") + say.listed(run.failing, len(run.failing), most=150, name_chars=90)
@@ -102,6 +95,22 @@ def describe_run(run: Run, say: Voice) -> list[str]:
     if not run.failing and not run.errors:
         parts += [say("开头：", "Begins: ") + run.begins, say("结尾：", "Ends: ") + run.ends]
     return parts
+
+
+#: How diagnostics are counted, the gravest first.
+_DIAGNOSTICS = {"error": "个错误", "warning": "个警告", "note": "条说明"}
+
+
+def _diagnosed(run: Run, say: Voice) -> str:
+    counted = [
+        (run.diagnostics[kind], kind, zh) for kind, zh in _DIAGNOSTICS.items() if run.diagnostics[kind]
+    ]
+    told = say("、", ", ").join(say(f"{n:,} {zh}", _plural(n, kind)) for n, kind, zh in counted)
+    return say(f"{run.files:,} 个文件中 {told}", f"{told} in {_plural(run.files, 'file')}")
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def _joined(lines: Sequence[str], some: slice, max_chars: int) -> str:

@@ -13,6 +13,8 @@ from pagefile.text.tables import table
 _FIELDS: Mapping[str, list[str]] = table("pagefile.text.synopsis", "fields")["hits"]
 _TITLES, _TEXTS = _FIELDS["titles"], _FIELDS["texts"]
 _ASKED = 50
+#: What else one might search for.
+_NOT_ASKED = re.compile(r"related|suggest|(?:people_?)?also|did_?you")
 
 
 def hits_in(value: JsonValue) -> Rows | None:
@@ -43,7 +45,9 @@ def _is_hit(row: Flat) -> bool:
 def describe_hits(rows: Rows, value: JsonValue, say: Voice) -> list[str]:
     flats = [flat(item) for item in rows.items[:_ASKED]]
     titles = list(dict.fromkeys(filter(None, (_title(row, say) for row in flats))))
-    known = dict(_about(value))
+    known: dict[str, str] = {}
+    for name, told in _about(value):
+        known.setdefault(name, told)
     asked = known.get("query", "")
     total = known.get("total", "")
     of_all = say(f"（共 {total}）", f" of {total}") if total and total != str(rows.count) else ""
@@ -95,6 +99,8 @@ def _about(value: JsonValue, depth: int = 4) -> Iterator[tuple[str, str]]:
         return
     for key, inner in value.items():
         name = key.casefold()
+        if _NOT_ASKED.match(name):
+            continue
         if name in _FIELDS["queries"] and isinstance(inner, str) and inner.strip():
             yield "query", inner
         elif name in _FIELDS["totals"] and isinstance(inner, int | str) and re.fullmatch(r"\d+", str(inner)):

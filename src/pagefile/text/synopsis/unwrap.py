@@ -31,6 +31,10 @@ _NAMED = re.compile(
     r"(?:here's the result of running `cat -n` on (?:a snippet of )?|\[?file: ?|文件[:：] ?)([^\s:：\]]{1,200})[^\n]{0,60}\n",
     re.IGNORECASE,
 )
+#: What readers of web pages put above them.
+_READER = re.compile(
+    r"Title: ([^\n]+)\s+URL Source: (\S+)\s+(?:(?:Published Time|Number of Pages|Warning): [^\n]*\s+)*Markdown Content:\s*"
+)
 _NUMBERED = re.compile(r"[ \t]{0,10}(\d{1,7})(?:\t|→|[ ]?\|[ ]?|:[ ]?|-)")
 _FENCE = re.compile(r"\s*```[\w+-]*\n(.*?)\n?```\s*\Z", re.DOTALL)
 
@@ -67,6 +71,9 @@ def unwrapped(text: str) -> Content:
     if named := _NAMED.match(text[:400].lstrip()):
         notes.append((named[1], named[1]))
         text = text.lstrip()[named.end() :]
+    if page := _READER.match(text):
+        notes.append(_both(page[1], 90))
+        text = text[page.end() :]
     text = _without_frame(text, notes)
     if fenced := _FENCE.match(text) if text.lstrip()[:3] == "```" and text.count("```") == 2 else None:
         text = fenced[1]

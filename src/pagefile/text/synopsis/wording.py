@@ -16,6 +16,11 @@ _NOT_PROSE = re.compile(r"^[ \t]*(?:\|.*|#{1,6} .*|[-=*_]{3,}[ \t]*)$", re.MULTI
 _LIST_MARK = re.compile(r"^[ \t]*(?:[-*+>]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
 _EMPHASIS = re.compile(r"\*\*|__|`")
 
+_REFERENCE = re.compile(r"[(\[]#?\d+[)\]]\.?")
+#: The lead of a text is a sentence of this many words, or characters of a script without spaces, among its first.
+_LEAD_WORD = re.compile(r"[\u3040-\u9fff]|[^\W\d_\u3040-\u9fff]+")
+_LEAD_WORDS, _LEAD_AMONG, _LEAD_ENDS = 6, 8, (".", "。", "!", "！")
+
 #: What is read of a long text to summarise it: its beginning, and a sample of its middle and its end.
 _OPENING, _LOOK = 3000, 1000
 
@@ -77,8 +82,29 @@ def prose(text: str, max_chars: int) -> str:
             _behind_boundary(text[-_LOOK:]),
         ]
         pieces[:2] = [_to_boundary(piece) for piece in pieces[:2]]
-    read = [("", once(plain_text(piece))) for piece in pieces]
-    return squeeze(summarize(read, limit=max_chars), max_chars)
+    read = [_without_references(once(plain_text(piece))) for piece in pieces]
+    lead, read[0] = _lead(read[0], max_chars // 2)
+    said = summarize([("", piece) for piece in read], limit=max_chars - len(lead))
+    return squeeze(lead + said, max_chars)
+
+
+def _without_references(text: str) -> str:
+    """A text without the numbers in brackets behind its sentences, of tickets or footnotes."""
+    return "".join(one for one in sentences(text) if not _REFERENCE.fullmatch(one.strip()))
+
+
+def _lead(text: str, max_chars: int) -> tuple[str, str]:
+    """The first sentence of a text, if it is short, and the rest: authors say first what follows. Above it may be the menu of a page."""
+    found = sentences(text)
+    for at, sentence in enumerate(found[:_LEAD_AMONG]):
+        said = sentence.strip()
+        if not said.endswith(_LEAD_ENDS) or len(_LEAD_WORD.findall(said)) < _LEAD_WORDS:
+            continue
+        if len(said) > max_chars:
+            break
+        before = [one for one in found[:at] if one.rstrip().endswith(_LEAD_ENDS)]
+        return said + (" " if said.isascii() else ""), "".join([*before, *found[at + 1 :]])
+    return "", text
 
 
 def once(text: str) -> str:
