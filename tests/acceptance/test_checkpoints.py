@@ -82,6 +82,20 @@ async def test_a_checkpoint_waits_until_the_threshold(url):
         assert len(made) == 1
 
 
+async def test_half_of_the_window_is_free_after_a_checkpoint(url):
+    """What was said since it was prepared counts, too: in half of a window, the next one would come soon."""
+    async with Memory.open(url, settings=settings(recent_turns=100)) as memory:
+        chat = memory.conversation("c")
+        n = 0
+        while not await chat.checkpoints():
+            await say(chat, n)
+            await memory.settle()
+            n += 1
+        live = (await memory.conversations())[0]
+        # But for the turn that filled it.
+        assert live.live_tokens * (1 - 1 / live.live_turns) <= WINDOW // 2
+
+
 async def test_second_and_third_checkpoints_keep_the_first_ones_facts(url):
     """Extra test 1 (B7): what was said in turn 1 is still there after three summaries, by summary or by anchor."""
     async with Memory.open(url, settings=settings()) as memory:

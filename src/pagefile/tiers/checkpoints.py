@@ -289,7 +289,7 @@ class Checkpoints:
             return view.head.live_tokens
         prepared = self._prepared.get(scope)
         if prepared is None or prepared.expected_version != _version(view):
-            prepared = await self._prepare(scope, view, rules)
+            prepared = await self._prepare(scope, view, rules, coming=max(0, int(fill - used)))
         if prepared is None or not full:
             return view.head.live_tokens
         self._prepared.pop(scope, None)
@@ -306,11 +306,13 @@ class Checkpoints:
         return sum([turn.tokens - resting_tokens(turn) async for batch in live for turn in batch])
 
     async def _prepare(
-        self, scope: Scope, view: ports.LogView, rules: WindowRules
+        self, scope: Scope, view: ports.LogView, rules: WindowRules, *, coming: int = 0
     ) -> ports.CheckpointDraft | None:
+        """A checkpoint for when the window is full; `coming` tokens are written until then, and stay verbatim."""
         erasures = self._erasures
         covered = _Covered(scope, view, summary_tokens(rules.window_tokens))
-        await self._cover(covered, rules.recent_turns, partial(verbatim, window_tokens=rules.window_tokens))
+        staying = partial(verbatim, window_tokens=rules.window_tokens, coming=coming)
+        await self._cover(covered, rules.recent_turns, staying)
         if not covered.through_seq:
             return None
         prepared = self._draft(covered)
@@ -410,8 +412,9 @@ def nothing_to_cover(head: ConversationInfo, recent_turns: int) -> InvalidArgume
     )
 
 
-def verbatim(newest: Sequence[Turn], *, window_tokens: int) -> int:
-    """How many of the newest turns stay: all, or fewer if they alone would fill half of the window, but at least one."""
-    spent = accumulate(resting_tokens(turn) for turn in reversed(newest))
+def verbatim(newest: Sequence[Turn], *, window_tokens: int, coming: int = 0) -> int:
+    """How many of the newest turns stay: all, or fewer if with `coming` tokens they would fill half of the window, but at least one."""
+    spent = accumulate((resting_tokens(turn) for turn in reversed(newest)), initial=coming)
+    next(spent)
     fitting = sum(tokens <= window_tokens // VERBATIM_SHARE for tokens in spent)
     return max(fitting, min(1, len(newest)))

@@ -40,9 +40,6 @@ CUT_FROM = 0.4
 NEWEST_SOURCES = 0.5
 #: Results leave when a window is this full: the rest is for what changes from call to call, such as memories.
 HIGH_WATER = 0.875
-#: Where little stays, the guide to placeholders comes when results take this share of the limit, though nothing left yet: it is at
-#: the beginning of the prompt, and later a prompt cache would lose more.
-GUIDE_FROM = 0.05
 #: How many of the last messages and calls form the query for the newest result.
 _ASKING_ITEMS = 8
 #: Between two passages of a result.
@@ -174,8 +171,11 @@ class Evictions:
 
     @property
     def is_filling(self) -> bool:
-        """Whether results began to fill the window, where little stays: some will leave soon."""
-        return self._little_stays and self.fetched >= GUIDE_FROM * self.limit
+        """Whether there is something that will leave soon, where little stays.
+
+        The guide to placeholders comes with it: it is at the beginning of the prompt, and later a prompt cache would lose more.
+        """
+        return self._little_stays and self.fetched > 0
 
     @property
     def _little_stays(self) -> bool:
