@@ -179,10 +179,17 @@ def arguments_of(step: Step | None) -> Mapping[str, object]:
     return step.input
 
 
+_UUID = re.compile(r"(?<![0-9A-Za-z-])[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}(?![0-9A-Za-z-])")
+#: A whole placeholder fits into it.
+_COPIED_CHARS = 2_000
+
+
 def checked_uuid(uuid: object) -> str:
-    """A well-formed uuid, or an error that says where to find one."""
+    """A well-formed uuid, alone or in what a model copied with it, or an error that says where to find one."""
+    text = str(uuid).strip()
+    found = {one.lower() for one in _UUID.findall(text[:_COPIED_CHARS])}
     try:
-        return str(UUID(str(uuid).strip()))
+        return found.pop() if len(found) == 1 else str(UUID(text))
     except ValueError as error:
         raise HandleNotFoundError(
             f"{str(uuid)[:80]!r} is not a uuid: copy it from the placeholder, which begins with 📎."

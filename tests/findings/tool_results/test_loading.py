@@ -67,6 +67,17 @@ async def test_numbers_as_text_are_numbers(collection):
     assert await load(chat, page, offset=300, limit=500) == await load(chat, page, offset="300", limit="500")
 
 
+@finding("tool-results-F4")
+@pytest.mark.parametrize("copied", ["📎 {}", "[存档:{}]", "[工具结果存档: {}]", 'load_tool_history(uuid="{}")'])
+async def test_what_was_copied_with_a_uuid_does_no_harm(collection, copied):
+    """A model that copies more of the placeholder than the uuid reads the same page; two uuids are none."""
+    chat, page = collection
+    part = {"offset": 300, "limit": 500}
+    assert await load(chat, page, **part) == await load(chat, copied.format(page), **part)
+    other = "00000000-0000-4000-8000-000000000000"
+    assert "不是有效的 UUID" in await load(chat, copied.format(page) + other, **part)
+
+
 # -- F5: placeholders that come back -------------------------------------------------------------------------------------
 
 
