@@ -68,7 +68,9 @@ async def test_numbers_as_text_are_numbers(collection):
 
 
 @finding("tool-results-F4")
-@pytest.mark.parametrize("copied", ["📎 {}", "[存档:{}]", "[工具结果存档: {}]", 'load_tool_history(uuid="{}")'])
+@pytest.mark.parametrize(
+    "copied", ["📎 {}", "[存档:{}]", "[工具结果存档: {}]", 'load_tool_history(uuid="{}")']
+)
 async def test_what_was_copied_with_a_uuid_does_no_harm(collection, copied):
     """A model that copies more of the placeholder than the uuid reads the same page; two uuids are none."""
     chat, page = collection

@@ -95,3 +95,63 @@ def test_a_chinese_table_is_counted_in_chinese():
     assert "仓库：二号库 10、一号库 10；负责人：李岚 13、陈舟 7。" in synopsis(
         f"| 名称 | 仓库 | 负责人 |\n|---|---|---|\n{rows}"
     )
+
+
+def test_what_a_sanitizer_found_comes_first():
+    """Its summary, which names the place, rather than a line of strokes."""
+    frames = "\n".join(f"    #{n} 0x55d0{n} in step_{n}(Frame*) /src/a.cc:{n}:7" for n in range(30))
+    text = f"{'=' * 60}\n==41==ERROR: AddressSanitizer: heap-use-after-free on address 0x603\n{frames}\nSUMMARY: AddressSanitizer: heap-use-after-free /src/a.cc:0:7 in step_0(Frame*)\n==41==ABORTING\n"
+    assert synopsis(text).startswith(
+        "AddressSanitizer: heap-use-after-free /src/a.cc:0:7 in step_0(Frame*). 30 frames."
+    )
+
+
+def test_a_line_of_strokes_is_no_first_line():
+    """Output that begins with a rule is told by what is below it."""
+    lines = "\n".join(f"valve {n} opened" for n in range(40))
+    assert synopsis(f"{'=' * 60}\nReport of the night\n{lines}").startswith("42 lines: Report of the night.")
+
+
+def test_the_rule_below_a_header_is_no_row():
+    """As in PowerShell."""
+    rows = "\n".join(f"{n:7d}  {n * 3:6d}  process-{n}" for n in range(1, 41))
+    told = synopsis(f"Handles  NPM(K)  ProcessName\n-------  ------  -----------\n{rows}")
+    assert told.startswith(
+        "Table, 40 rows, 3 columns: Handles, NPM(K), ProcessName. First row: Handles=1, NPM(K)=3"
+    )
+
+
+def test_code_in_c_sharp_is_no_sql():
+    """Decimal numbers are declared in both; what is written for documentation is told without its tags."""
+    methods = "\n".join(
+        f"    public decimal Rate{n}(Ship ship, int nights)\n    {{\n        return {n}m;\n    }}"
+        for n in range(40)
+    )
+    text = f"using System;\n\nnamespace Harbor;\n\n/// <summary>Works out what a ship pays.</summary>\npublic sealed class Tariff : ITariff\n{{\n{methods}\n}}\n"
+    assert "Code (C#), 168 lines. Says: Works out what a ship pays. Defines: class Tariff." in synopsis(text)
+
+
+def test_hits_below_the_name_of_their_file_are_counted():
+    """`rg --heading` names each file once."""
+    files = [f"src/part{n}.py\n12:    lock.wait()\n90:    lock.wait(5)\n" for n in range(20)]
+    assert synopsis("\n".join(files)).startswith("40 hits in 20 files: src/part0.py (2)")
+
+
+def test_a_feed_lists_no_authors():
+    """Where entries have titles, names are of people."""
+    entries = "".join(
+        f"<entry><title>Paper {n}</title><summary>On tides.</summary><author><name>R. Osei</name></author></entry>"
+        for n in range(6)
+    )
+    told = synopsis(f'<?xml version="1.0"?><feed xmlns="a"><title>Query</title>{entries}</feed>')
+    assert told.startswith('XML "Query", 6 entries: Paper 0, Paper 1, Paper 2, Paper 3, Paper 4, Paper 5.')
+
+
+def test_the_steps_of_a_build_are_read_without_their_numbers():
+    """What is before each line of `docker build` hides what the commands print."""
+    lines = [f"#9 {n}.50 Installing part {n}" for n in range(40)]
+    text = "\n".join(
+        ["#1 [internal] load build definition", *lines, "#9 41.20 ERROR: no space left on device"]
+    )
+    assert "ERROR: no space left on device" in synopsis(text)[:200]
+    assert "#9" not in synopsis(text)

@@ -33,6 +33,8 @@ _HEAD_CHARS = 30_000
 #: A line near the end that sums up what is above it.
 _TOTAL = re.compile(r"(?i)[\W_]*(?:(?:grand |net )?total|amount due|balance due|合计|总计|共计|应付).*\d")
 _END_CHARS = 3000
+#: A line that divides.
+_DRAWN = re.compile(r"[-=*_#~+.]{5,}")
 _LEAD_CHARS = 240
 _SENTENCE_END = re.compile(r"[.!?。！？；;]\s|[。！？]")
 
@@ -71,7 +73,7 @@ def describe_text(text: str, say: Voice) -> list[str]:
     first = next((one.strip() for one in sentences(text[:400]) if one.strip()), "")
     lead = squeeze(first, 110) if not parts and len(first) <= _LEAD_CHARS else ""
     told = prose(text, 300)
-    return [*parts, lead if lead not in told else "", told]
+    return [*parts, lead if lead.rstrip("…") not in told else "", told]
 
 
 def _both_ends(error: str) -> str:
@@ -127,6 +129,7 @@ def _is_output(text: str) -> bool:
 
 def _output(text: str, say: Voice) -> list[str]:
     lines = [" ".join(line.split()) for line in text[:20_000].splitlines() if line.strip()]
+    lines = [line for line in lines if not _DRAWN.fullmatch(line)] or lines
     last = [" ".join(line.split()) for line in text[-1500:].splitlines() if line.strip()][-2:]
     bad = next((line for line in lines[1:] if line not in last and BAD.search(line[:300])), "")
     end = [" ".join(line.split()) for line in text[-_END_CHARS:].splitlines()]

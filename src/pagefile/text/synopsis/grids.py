@@ -183,7 +183,8 @@ def _aligned(text: str, lines: Sequence[str]) -> Grid | None:
     """Columns below a header without numbers: two spaces apart, or one of them with nothing but numbers."""
     if len(lines) < 3 or not re.search(r"\S {2,}\S", lines[0]) or lines[0].startswith((" ", "\t")):
         return None
-    shown = lines[1:ASKED]
+    ruled = _RULE.match(lines[1]) is not None
+    shown = lines[1 + ruled : ASKED]
     # Where names and values have spaces, two of them divide columns.
     for gap in (_WIDE_GAP, r"\s+"):
         header = re.split(gap, lines[0].strip())
@@ -199,7 +200,7 @@ def _aligned(text: str, lines: Sequence[str]) -> Grid | None:
     if not numeric and gap != _WIDE_GAP:
         return None
     last = [re.split(gap, line.strip(), maxsplit=most) for line in _last_lines(text)]
-    return Grid("", header, full, line_count(text.strip("\n")) - 1, last=last)
+    return Grid("", header, full, line_count(text.strip("\n")) - 1 - ruled, last=last)
 
 
 def _rows(text: str, mark: str) -> Iterator[list[str]]:

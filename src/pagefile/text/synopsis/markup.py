@@ -117,7 +117,10 @@ def _attributes(text: str) -> str:
 
 
 def _feed(entry: str, count: int, told: list[tuple[str, str]], text: str, say: Voice) -> list[str]:
-    titles = [said for name, said in told if name.rpartition(":")[2] in _FEED_NAMES]
+    names = [(name.rpartition(":")[2], said) for name, said in told]
+    # Where entries have titles, names are those of their authors.
+    titled = sum(name == "title" for name, _ in names) >= min(count, 2)
+    titles = [said for name, said in names if name in ({"title"} if titled else _FEED_NAMES)]
     totals = [said for name, said in told if "total" in name.casefold()]
     before = _TITLE.search(text[: text.find(f"<{entry}")])
     title = titles.pop(0) if before and titles else ""

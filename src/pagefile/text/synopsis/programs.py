@@ -8,6 +8,8 @@ from pagefile.text.synopsis.kinds import line_count
 from pagefile.text.synopsis.records import BAD, STATES
 from pagefile.text.synopsis.wording import Voice, squeeze
 
+#: What comments of C# are written between.
+_DOC_TAG = re.compile(r"</?(?:summary|remarks|para|see|c)\b[^<>]*>")
 _YAML_TOP = re.compile(
     r"^[\"']?([A-Za-z_\u4e00-\u9fff][\w./-]*)[\"']?:(?: +([^\s#{\[&|>][^\n#]*))?", re.MULTILINE
 )
@@ -23,7 +25,7 @@ def describe_code(text: str, say: Voice) -> list[str]:
         return _settings(text, say)
     language, lines = code_language(text), line_count(text)
     found = [str(one) for one in definitions(text, language)]
-    comment = opening_comment(text)
+    comment = _DOC_TAG.sub("", opening_comment(text))
     parts = [say(f"代码（{language}），{lines:,} 行", f"Code ({language}), {lines:,} lines")]
     if comment:
         parts.append(say("注释：", "Says: ") + squeeze(comment, 90 if found else 200))

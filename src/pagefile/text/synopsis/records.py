@@ -56,12 +56,13 @@ def example(row: Flat, rows: Sequence[Flat], say: Voice, *, most: int) -> str:
     told = [key for key, value in row.items() if _is_telling(value)]
     same = {key for key in told if len(rows) > 2 and all(other.get(key) == row[key] for other in rows[:20])}
     named = naming([row])
+    is_late = named in told[_NAMED_LATE:] and named.rpartition(".")[2].casefold() != "id"
     # What names a row comes first if it is late in it. Of what all rows have in common, what format they are in says least; of what tells them apart, addresses do.
     ordered = sorted(
         told,
         key=lambda key: (
             (key in same) + (key in same and key.rpartition(".")[2] in _FORMAT),
-            key != named if named in told[_NAMED_LATE:] else False,
+            key != named if is_late else False,
             _is_address(row[key]),
         ),
     )

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import PurePosixPath
 
 from pagefile.text.synopsis.wording import Voice, squeeze
@@ -33,6 +34,9 @@ _TREE_ENTRY = re.compile(r"[│|\s]*[├└|`](?:──|--) ?(.+)")
 _TREE_COUNT = re.compile(r"^(\d+ director(?:y|ies)(?:, \d+ files?)?|\d+ 个目录.*)$", re.MULTILINE)
 _PATH = re.compile(r"(?:\.{0,2}/)?[\w.@+~-][^\s:;,=(){}<>|\"']*+(?: [^\s:;,=(){}<>|\"']++)?$")
 _HIT = re.compile(r"(?=[^\s:]*[./])([^\s:]++):(\d+)(?::\d+)?:(.*)")
+#: `rg --heading`: the name of a file, and below it hits with their lines.
+_HEADED = re.compile(r"\A\s*(?=\S*[./])[^\s:]+\n\d+[:-]")
+_UNDER_NAME = re.compile(r"\d+[:-]")
 #: A line beside a hit, as `-C` shows it.
 _NEAR = re.compile(r"(?=[^\s:]*[./])[^\s:]*?-\d+-|--$")
 
@@ -246,6 +250,8 @@ def _tree(text: str, lines: Sequence[str], say: Voice) -> list[str] | None:
 
 def describe_hits_in_files(text: str, say: Voice) -> list[str] | None:
     """grep and rg: hits by file."""
+    if _HEADED.search(text[:_LINE_CHARS]):
+        text = _named_again(text)
     asked = _asked(text)
     matched = [match for line in asked if (match := _HIT.match(line))]
     near = sum(bool(_NEAR.match(line)) for line in asked) if matched else 0
@@ -260,6 +266,18 @@ def describe_hits_in_files(text: str, say: Voice) -> list[str] | None:
         say("如：", "E.g. ") + squeeze(hits[0][3], 100),
         squeeze(hits[len(hits) // 2][3], 90) if len(hits) > 2 else "",
     ]
+
+
+def _named_again(text: str) -> str:
+    """Hits below the name of their file, each with the name before it."""
+    lines: list[str] = []
+    name = ""
+    for line in islice(text.splitlines(), _MOST_LINES):
+        if _UNDER_NAME.match(line) and name:
+            lines.append(f"{name}{'-' if line.lstrip('0123456789')[:1] == '-' else ':'}{line}")
+        else:
+            name = line.strip()
+    return "\n".join(lines)
 
 
 def _paths(text: str, say: Voice) -> list[str] | None:

@@ -45,6 +45,8 @@ _SIGNAL = re.compile(
 _NATIVE_FRAME = re.compile(
     r"^#\d+ +(?:0x[0-9a-f]+ in )?([^\n(]{1,120}) \([^\n]*?(?: at ([^\s\n]+:\d+))?$", re.MULTILINE
 )
+_SANITIZER = re.compile(r"^SUMMARY: (\w+Sanitizer: [^\n]+)", re.MULTILINE)
+_SANITIZER_FRAME = re.compile(r"^ +#\d+ 0x[0-9a-f]+ in ([^\n]{1,200}?) (\S+:\d+)(?::\d+)?$", re.MULTILINE)
 _RUBY_RAISED = re.compile(r"^(\S+\.rb:\d+):in [`'][^\n]*': ([^\n]+ \([A-Z][\w:]*\))", re.MULTILINE)
 
 
@@ -159,6 +161,16 @@ def _native(text: str) -> Trace | None:
     return Trace(raised[1], " ".join(frames[0]).strip() if frames else "", len(frames))
 
 
+def _sanitizer(text: str) -> Trace | None:
+    """What AddressSanitizer and its kin found: the summary names it and its place."""
+    found = _SANITIZER.search(text)
+    frames = _SANITIZER_FRAME.findall(text)
+    if found is None:
+        return None
+    where = "" if not frames or frames[0][0] in found[1] else " ".join(frames[0])
+    return Trace(found[1], where, len(frames))
+
+
 #: By what is worth a closer look, and what looks.
 _READERS: tuple[tuple[str, Callable[[str], Trace | None]], ...] = (
     (_PYTHON, _python),
@@ -170,4 +182,5 @@ _READERS: tuple[tuple[str, Callable[[str], Trace | None]], ...] = (
     ("panicked at", _rust),
     (".rb:", _ruby),
     (" signal SIG", _native),
+    ("Sanitizer: ", _sanitizer),
 )

@@ -31,6 +31,8 @@ _NAMED = re.compile(
     r"(?:here's the result of running `cat -n` on (?:a snippet of )?|\[?file: ?|文件[:：] ?)([^\s:：\]]{1,200})[^\n]{0,60}\n",
     re.IGNORECASE,
 )
+#: The step of a build, and its seconds, before each line of `docker build`.
+_STEP = re.compile(r"^#\d+ (?:\d+\.\d+ )?", re.MULTILINE)
 #: What readers of web pages put above them.
 _READER = re.compile(
     r"Title: ([^\n]+)\s+URL Source: (\S+)\s+(?:(?:Published Time|Number of Pages|Warning): [^\n]*\s+)*Markdown Content:\s*"
@@ -67,6 +69,8 @@ def unwrapped(text: str) -> Content:
         text = _ANSI.sub("", text)
     if text.count("\\n", 0, 20_000) > 5 and text.count("\n", 0, 20_000) < 3 and text[:1] not in "[{":
         text = text.replace("\\n", "\n").replace("\\t", "\t")  # a text as a program would write it
+    if _STEP.match(text):
+        text = _STEP.sub("", text)
     notes: list[tuple[str, str]] = []
     if named := _NAMED.match(text[:400].lstrip()):
         notes.append((named[1], named[1]))
