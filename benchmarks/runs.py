@@ -36,7 +36,7 @@ POINTS: Mapping[str, Sequence[Point]] = {
     "coding": (
         Point(30_000, 0.5),
         Point(26_000, 0.3),
-        Point(17_800, 0.16, recent_turns=30, threshold=0.9),
+        Point(17_850, 0.16, recent_turns=30, threshold=0.9),
     ),
     "traj": (Point(10_200, 0.7, inputs_from=400), Point(9_200, 1.0, inputs_from=400)),
 }

@@ -102,6 +102,9 @@ class Pagefile(Way):
         if event.kind == "user":
             if self._turn is not None:
                 await self.chat.complete(self._turn)
+                # What happens in the background has time for it while a model answers.
+                assert self._memory is not None
+                await self._memory.settle()
                 self._messages = Chat()
             self._turn = await self.chat.begin(event.text or "…")
             return

@@ -26,7 +26,7 @@ from pagefile.tiers.base import Counter, WindowRequest, off_loop
 from pagefile.window import residency
 from pagefile.window.candidates import Candidate, Form
 from pagefile.window.compile import CUT_TURNS
-from pagefile.window.eviction import HIGH_WATER, Evictions
+from pagefile.window.eviction import HIGH_WATER, LITTLE_STAYS, Evictions
 from pagefile.window.forms import MOST_NAMED, Text, summary_most
 from pagefile.window.measure import Count
 from pagefile.window.parts import escape
@@ -358,6 +358,8 @@ class Paging:
 
     async def _let_leave(self, request: WindowRequest, current: Mapping[int, Sequence[Text]]) -> None:
         """Page out what is too much for this window."""
+        # The guide is at the beginning of the prompt: where something will leave soon, a prompt cache loses least if it is there at once.
+        request.leaving.is_filling = self.low_water < LITTLE_STAYS
         view, turn = request.view, request.view.open_turn
         turns = in_blocks(view)
         shown = (*turns, *([turn] if turn else ()))
@@ -387,7 +389,7 @@ class Paging:
         )
         self._evictions[key] = folded
         leaving = request.leaving
-        leaving.pageable_tokens, leaving.is_filling = folded.pageable, folded.is_filling
+        leaving.pageable_tokens = folded.pageable
         for (turn_id, number, pointer), out in folded.out.items():
             place, reason = (turn_id, number), folded.reason((turn_id, number, pointer))
             if pointer == SPEECH:

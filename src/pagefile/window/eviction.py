@@ -28,9 +28,9 @@ from pagefile.window.run_items import SPEECH, Exchange, Item, Key, Pageable, Pla
 
 #: This many of the last results stay whole, if they take no more than this share of what results keep.
 WHOLE_RESULTS, WHOLE_SHARE = 3, 0.6
-#: The newest stays whole even if it takes `NEWEST_MOST` of the results' budget. With a low water below `_LITTLE_STAYS`, its share is
+#: The newest stays whole even if it takes `NEWEST_MOST` of the results' budget. With a low water below `LITTLE_STAYS`, its share is
 #: the low water, but at least `NEWEST_LEAST`.
-NEWEST_LEAST, NEWEST_MOST, _LITTLE_STAYS = 0.15, 0.5, 0.4
+NEWEST_LEAST, NEWEST_MOST, LITTLE_STAYS = 0.15, 0.5, 0.4
 #: Above the first low water, where almost all stays, the second: the newest pushes out less of the rest.
 _MUCH_STAYS, NEWEST_OF_MUCH = 0.8, 0.4
 #: Where little stays, a newest result that takes more than this share is shown in part at once, though there would be room for it:
@@ -87,8 +87,6 @@ class Evictions:
     #: Tokens of what always stays, with the notes of all results; and those that results take beyond their notes.
     fixed: int = 0
     pageable: int = 0
-    #: Tokens of all that can leave, as they came.
-    fetched: int = 0
     #: The calls that are only named, with what says so, oldest first; and of how many older ones not even that is shown, by turn.
     named: dict[Place, str] = field(default_factory=dict[Place, str])
     unnamed: Counter[str] = field(default_factory=Counter[str])
@@ -109,7 +107,6 @@ class Evictions:
                 weight = OWN_WEIGHT if item.is_own else 1.0
                 self._results[item.key] = item, Chunked(item.text, item.tokens, weight, is_own=item.is_own)
                 self.pageable += item.tokens - item.note_tokens
-                self.fetched += item.tokens
             self.fixed += item.least_tokens
             if item.step is not None:
                 self._exchanges.setdefault(item.step, Exchange()).add(item)
@@ -170,16 +167,8 @@ class Evictions:
         return True
 
     @property
-    def is_filling(self) -> bool:
-        """Whether there is something that will leave soon, where little stays.
-
-        The guide to placeholders comes with it: it is at the beginning of the prompt, and later a prompt cache would lose more.
-        """
-        return self._little_stays and self.fetched > 0
-
-    @property
     def _little_stays(self) -> bool:
-        return self.low_water < _LITTLE_STAYS
+        return self.low_water < LITTLE_STAYS
 
     @property
     def chars(self) -> int:

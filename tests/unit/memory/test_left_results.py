@@ -3,6 +3,7 @@
 import base64
 import json
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -52,6 +53,16 @@ async def test_the_guide_comes_with_the_first_result_that_leaves():
     assert (True, True) == guided[-1]
     assert (False, False) == guided[0]
     assert all(left == told for left, told in guided)
+
+
+@pytest.mark.parametrize(("low_water", "told"), [(0.15, True), (0.4, False)])
+async def test_where_little_stays_the_guide_is_there_at_once(low_water, told):
+    """Something will leave soon there, and then the guide would change the beginning of a longer prompt."""
+    chosen = Settings(window_tokens=6000, archive=replace(RULES, low_water=low_water))
+    async with Memory.open("memory://", settings=chosen) as memory:
+        chat = memory.conversation("c", user_id="u")
+        await chat.begin("Which orders are late?")
+        assert told == (GUIDE in (await chat.context()).as_text())
 
 
 async def test_a_result_that_is_mostly_base64_is_shown_and_not_its_placeholder():

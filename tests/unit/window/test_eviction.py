@@ -104,14 +104,6 @@ def test_where_little_stays_a_large_newest_result_is_shown_in_part_at_once():
     assert {} == folded(*items, limit=2400, low=0.4).out
 
 
-def test_where_little_stays_the_guide_comes_before_anything_leaves():
-    """It comes with the first result that can leave: it stands at the beginning of the prompt."""
-    for low, told in ((0.15, True), (0.4, False)):
-        fold = folded(filler(0, 5), limit=30_000, low=low)
-        assert {} == fold.out
-        assert told == fold.is_filling
-
-
 def test_chunks_end_at_line_ends_and_tile_the_text():
     text = filler(1).text + "x" * 3000 + "\n" + filler(2).text
     spans = chunk_spans(text)
