@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from pagefile import Settings
-from pagefile.service import logs
+from pagefile.service import logs, workers
 from pagefile.settings import ServiceSettings
 
 from .http_serving import serving
@@ -109,6 +109,17 @@ async def test_a_refused_request_names_its_route(capsys):
     )
     assert ("-", 401) == (second["route"], second["status"])
     assert 'pagefile_http_requests_total{code="401",method="POST",route="/v1/turns"} 1.0' in metrics
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_what_the_supervisor_says_is_a_line_like_the_others(capsys):
+    """For a collector; people see it on the terminal as it is."""
+    workers._tell("Worker 1 is process 7.")
+    assert "Worker 1 is process 7.\n" == capsys.readouterr().out
+    logs.write_logs(ServiceSettings(logs="json"))
+    workers._tell("Worker 1 (process 7) ended with -9: another takes its place.", logging.WARNING)
+    (line,) = map(json.loads, capsys.readouterr().err.splitlines())
+    assert ("warning", True) == (line["level"], line["message"].startswith("Worker 1 (process 7) ended"))
 
 
 @pytest.mark.usefixtures("unchanged")

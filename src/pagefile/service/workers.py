@@ -6,6 +6,7 @@ happened.
 """
 
 import gc
+import logging
 import os
 import signal
 import socket
@@ -35,10 +36,12 @@ from pagefile.integrations.prometheus import PrometheusMeter
 from pagefile.service.app import create_app
 from pagefile.service.background import BackgroundWorker
 from pagefile.service.connections import BoundedProtocol
-from pagefile.service.logs import write_logs
+from pagefile.service.logs import JsonLines, write_logs
 from pagefile.service.stopping import Server, Stopping, ending_s
 from pagefile.settings import Settings
 from pagefile.settings.sources import handed_down
+
+logger = logging.getLogger("pagefile.service")
 
 #: A worker that lived this long did not fail at startup.
 _HEALTHY_S = 10.0
@@ -178,6 +181,7 @@ class Supervisor:
         def stop(_signal: int, _frame: FrameType | None) -> None:
             self._stopping = True
 
+        write_logs(self._settings.service)
         with tempfile.TemporaryDirectory(prefix="pagefile-metrics-") as folder:
             before = {one: signal.signal(one, stop) for one in (signal.SIGINT, signal.SIGTERM)}
             handed_down(_METRICS_VARIABLE, folder)
@@ -224,7 +228,10 @@ class Supervisor:
             place.pause.succeeded()
         else:
             place.pause.failed()
-        _tell(f"{place.name} (process {process.pid}) ended with {code}: another takes its place.")
+        _tell(
+            f"{place.name} (process {process.pid}) ended with {code}: another takes its place.",
+            logging.WARNING,
+        )
 
     def _end(self, target: Callable[..., None]) -> None:
         """Let workers of a kind finish, and kill those that do not."""
@@ -235,12 +242,16 @@ class Supervisor:
         for process in left:
             process.join(max(0.0, deadline - time.monotonic()))
             if process.is_alive():
-                _tell(f"Process {process.pid} did not end in time and was killed.")
+                _tell(f"Process {process.pid} did not end in time and was killed.", logging.WARNING)
                 process.kill()
                 process.join()
 
 
-def _tell(line: str) -> None:
+def _tell(line: str, level: int = logging.INFO) -> None:
+    """To people who look at the terminal; to a collector, a line like the others."""
+    if any(isinstance(one.formatter, JsonLines) for one in logging.getLogger("pagefile").handlers):
+        logger.log(level, line)
+        return
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
