@@ -30,6 +30,7 @@ from benchmarks import window as window_bench
 from benchmarks import workspace as workspace_bench
 from benchmarks.agents import run as agents_bench
 from benchmarks.answers import judging
+from benchmarks.answers import prompts as prompts_bench
 from benchmarks.answers import run as answers_bench
 from benchmarks.peers_chart import growth_chart
 from benchmarks.peers_page import page as peers_page
@@ -376,9 +377,20 @@ def answers(
         bool,
         typer.Option("--judge", help="Judge the kept answers by the model itself, instead of asking more."),
     ] = False,
+    prompts: Annotated[
+        bool,
+        typer.Option("--prompts", help="Ask no model: say how many prompts hold a right answer."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Ask a real model about public sets, the same budget filled in four ways, the same questions for each."""
+    if prompts:
+        made = prompts_bench.measure(
+            data or bench_data(), sets=sets or (), arms=arms or (), cache=cache, tell=warn
+        )
+        held = prompts_bench.report(made)
+        _tell(held, held, as_json=as_json)
+        return
     if url is not None and judge:
         answers_bench.judge(data or bench_data(), url, name, tell=warn)
     elif url is not None:

@@ -17,7 +17,7 @@ import anyio.to_thread
 import httpx
 
 from benchmarks.answers import judging
-from benchmarks.answers.arms import SUMMARISED_TOKENS, Arm, Mem0, Message, Pagefile, Summarised, Trimmed
+from benchmarks.answers.arms import SUMMARISED_TOKENS, Arm, Ask, Mem0, Message, Pagefile, Summarised, Trimmed
 from benchmarks.answers.grading import exact, f1, matches
 from benchmarks.answers.questions import SETS, Interview, Question, interviews
 from benchmarks.recall_vectors import OnDisk, Remembered
@@ -69,6 +69,15 @@ def revision() -> str:
         return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()  # noqa: S603
     except (OSError, subprocess.CalledProcessError):
         return ""
+
+
+@cache
+def is_known(commit: str) -> bool:
+    """Whether the code that made a prompt can be looked at: where there is a history, it names a commit of it."""
+    if not revision():
+        return True
+    asked = ["git", "-C", str(Path(__file__).parent), "cat-file", "-e", f"{commit}^{{commit}}"]
+    return bool(commit) and not subprocess.run(asked, capture_output=True, check=False).returncode  # noqa: S603
 
 
 class Model:
@@ -123,11 +132,7 @@ def measure(
     path: Path = ANSWERS,
 ) -> None:
     """Ask what is left to be asked, and keep the answers."""
-    if data is None:
-        raise NotFoundError("Name the folder of the sets with --data or $PAGEFILE_BENCH_DATA.")
-    for what, named, there in (("arm", arms, ARMS), ("set", sets, SETS)):
-        if unknown := set(named) - set(there):
-            raise NotFoundError(f"There is no {what} {min(unknown)!r}: choose from {', '.join(there)}.")
+    data = checked(data, sets, arms)
     maker = MemoryEncoder()
     vectors = Remembered(maker if cache is None else OnDisk(maker, cache))
     with (
@@ -141,6 +146,16 @@ def measure(
         anyio.run(run, asking)
 
 
+def checked(data: Path | None, sets: Sequence[str], arms: Sequence[str], there: Sequence[str] = ARMS) -> Path:
+    """The folder of the sets, if it and the names are ones that can be measured."""
+    if data is None:
+        raise NotFoundError("Name the folder of the sets with --data or $PAGEFILE_BENCH_DATA.")
+    for what, named, known in (("arm", arms, there), ("set", sets, SETS)):
+        if unknown := set(named) - set(known):
+            raise NotFoundError(f"There is no {what} {min(unknown)!r}: choose from {', '.join(known)}.")
+    return data
+
+
 async def run(asking: Asking) -> list[Answer]:
     """Ask up to `most` questions that have no answer of this model and arm yet, and return all answers of the model.
 
@@ -149,8 +164,8 @@ async def run(asking: Asking) -> list[Answer]:
     known = [one for one in read(asking.path) if one.model == asking.model.name]
     turn = anyio.Semaphore(max(1, asking.at_once // len(asking.arms)))
     requests = anyio.CapacityLimiter(asking.at_once)
-    # What names no commit was made by code that nobody can tell any more: it is asked again.
-    done = {(one.question, one.arm) for one in known if one.commit or not revision()}
+    # What names no commit of ours was made by code that nobody can look at any more: it is asked again.
+    done = {(one.question, one.arm) for one in known if is_known(one.commit)}
     going = _Going(asking, known, done, asking.most, turn, requests)
     async with anyio.create_task_group() as tasks:
         for name in asking.sets:
@@ -178,7 +193,11 @@ class _Going:
             waiting = [arm for arm in asking.arms if any((id_, arm) not in self.done for id_ in ids)]
             if waiting and self.left > 0:
                 async with AsyncExitStack() as stack:
-                    arms = [await stack.enter_async_context(_arm(asking, arm, name)) for arm in waiting]
+                    ask = asking.model.text
+                    arms = [
+                        await stack.enter_async_context(open_arm(asking.bench, asking.folder, arm, name, ask))
+                        for arm in waiting
+                    ]
                     await self._ask_person(interview, arms)
 
     async def _ask_person(self, interview: Interview, arms: Sequence[Arm]) -> None:
@@ -204,18 +223,22 @@ class _Going:
 
 
 @asynccontextmanager
-async def _arm(asking: Asking, name: str, of: str) -> AsyncGenerator[Arm]:
+async def open_arm(
+    bench: Bench, folder: Path, name: str, of: str, ask: Ask | None = None
+) -> AsyncGenerator[Arm]:
+    """An arm for one memory of a set; the one that summarises needs a model to ask."""
     if name == Trimmed.name:
         yield Trimmed()
     elif name == Mem0.name:
-        folder = asking.folder / str(time.monotonic_ns())
-        folder.mkdir(parents=True)
-        yield Mem0(asking.bench, folder)
+        own = folder / str(time.monotonic_ns())
+        own.mkdir(parents=True)
+        yield Mem0(bench, own)
     elif name == Summarised.name:
-        yield Summarised(asking.model.text, whole=of == WHOLE)
+        assert ask is not None
+        yield Summarised(ask, whole=of == WHOLE)
     else:
-        async with asking.bench.memory() as memory:
-            yield Pagefile(asking.bench, memory)
+        async with bench.memory() as memory:
+            yield Pagefile(bench, memory)
 
 
 async def _graded(model: Model, question: Question, arm: Arm, messages: Sequence[Message]) -> Answer:

@@ -8,12 +8,13 @@ from threading import Barrier
 
 import pytest
 
-from benchmarks.answers import judging
+from benchmarks.answers import judging, prompts
 from benchmarks.answers import run as answers
 from benchmarks.answers.arms import BUDGET, Summarised, Trimmed, newest, room
 from benchmarks.answers.grading import exact, f1, matches
 from benchmarks.answers.questions import interviews
 from benchmarks.window_parts import COUNT
+from pagefile.errors import NotFoundError
 from tests.gateway.upstream import Said, Upstream
 
 PLACES = ("Lisbon", "Oslo", "Quito")
@@ -161,6 +162,26 @@ def test_a_prompt_holds_an_answer_that_is_not_only_in_the_question(data):
     assert not answers.holds([{"role": "user", "content": "Lisbon or Oslo?"}], asked)
 
 
+@pytest.mark.slow
+def test_prompts_that_hold_an_answer_are_counted_without_a_model(data):
+    told = []
+    made = prompts.measure(
+        data, sets=("LoCoMo",), arms=("last turns", "Pagefile"), cache=None, tell=told.append
+    )
+    assert ["LoCoMo: 2 questions about ana"] == told
+    assert {("last turns", False), ("Pagefile", True)} == {(one.arm, one.held) for one in made}
+    assert all(0 < one.tokens <= BUDGET for one in made)
+    assert [("LoCoMo, last turns", 0), ("LoCoMo, Pagefile", 2)] == [
+        (row.name, row.value) for row in prompts.report(made).rows
+    ]
+    assert "Pagefile +1.000 (+1.000 to +1.000)" in prompts.report(made).rows[0].note
+
+
+def test_a_summary_needs_a_model(data):
+    with pytest.raises(NotFoundError, match="There is no arm 'LangChain summarization'"):
+        prompts.measure(data, sets=(), arms=("LangChain summarization",), cache=None, tell=print)
+
+
 def kept(question, arm, answer, right):
     return answers.Answer("LoCoMo", question, "1", arm, answer, right, right, float(right), 900, 1.0, "stub")
 
@@ -222,6 +243,13 @@ def test_a_line_says_what_was_summarised_and_whose_code_made_the_prompts():
 def test_an_answer_names_the_commit_that_is_checked_out():
     """Empty in a copy without a history."""
     assert re.fullmatch("[0-9a-f]{8}|", answers.revision())
+
+
+@pytest.mark.skipif(not answers.revision(), reason="a copy without a history")
+def test_only_a_commit_of_the_history_is_known():
+    assert answers.is_known(answers.revision())
+    assert not answers.is_known("")
+    assert not answers.is_known("0" * 8)
 
 
 def test_of_two_answers_the_newest_counts(tmp_path):
