@@ -29,7 +29,7 @@ from benchmarks.window_data import lines, people, plain
 from pagefile.models.embedders import MemoryEncoder
 from pagefile.models.encoder import Encoder
 from pagefile.ports import Embedder
-from pagefile.text.recall_gate import answers
+from pagefile.text.recall_gate import LITTLE_SIMILARITY, answers
 from pagefile.text.relevance import FEATURES, FEW, MESSAGE, message_features, turn_features
 from pagefile.text.speech import blended, embedded_texts, in_first_person, question_text, said_terms
 from pagefile.text.turn_ranking import Placed, TurnIndex
@@ -50,6 +50,7 @@ PEOPLE = {"LongMemEval-S": 24, "LifeBench-zh": 2}
 #: A memory may have a few turns only: everyday messages are asked of parts of a past as well.
 PARTS = (3, 6, 12, 24)
 _FEW_RIDGE = 0.003
+QUIET = 0.7
 #: Questions in another language have no words in common with the past, and there are few of them.
 FOREIGN_WEIGHT = 2.0
 
@@ -103,7 +104,7 @@ class Past:
             near = {int(n): float(cosines[n]) for n in np.argsort(-cosines)[:NEAREST]}
         known = self.index.familiarity(question)
         found = self.index.search(question, DEPTH, meaning=near, today=at.date(), zone=UTC)
-        found = [one for one in found if answers(one.parts, foreign=known.foreign)]
+        found = [one for one in found if answers(one.parts, foreign=known.foreign, least=LITTLE_SIMILARITY)]
         if not found or is_trivial(question):
             return None
         features = message_features(question, found, known)
@@ -289,7 +290,7 @@ def _of_few(model: Logistic, home: Sequence[Everyday]) -> Logistic:
     rows: Floats = np.array([one.row.message for one in parts])
     helps: Floats = np.array([one.helps for one in parts])
     weights: Floats = np.array([one.weight for one in parts])
-    weights = weights / np.where(helps == 1, helps @ weights, (1 - helps) @ weights)
+    weights = weights / np.where(helps == 1, helps @ weights, (1 - helps) @ weights / QUIET)
     features, known = rows[:, -len(FEW) :], rows[:, : -len(FEW)] @ model.weights + model.bias
 
     def loss(b: Floats) -> float:

@@ -18,6 +18,7 @@ from typing import TypeVar
 from pagefile.arrays import Float64s, Int32s, np
 from pagefile.lru import Lru
 from pagefile.text.bm25 import SlotIndex
+from pagefile.text.glossary import counterparts
 from pagefile.text.postings import Posting
 from pagefile.text.scores import number
 from pagefile.text.sentences import HAN
@@ -113,7 +114,7 @@ class FactIndex(SlotIndex[K]):
         return self._compared[query]
 
     def _compare(self, query: str) -> tuple[list[int], list[float]]:
-        asked = features(query)
+        asked = self._asked(query)
         most = math.log(2 + len(self._slot_of)) + 1  # the query counts as one of the texts
         shared = [
             (times, posting)
@@ -140,6 +141,18 @@ class FactIndex(SlotIndex[K]):
         found = np.flatnonzero((dot > 0) & (self._sums[0, :size] > 0))
         values = np.minimum(1.0, dot[found] / np.sqrt(norms[found] * asked_square))
         return found.tolist(), values.tolist()
+
+    def _asked(self, query: str) -> Counter[str]:
+        """The features of a query; those of a word that no fact has are what it is called in the other language, if a fact has that."""
+        asked = features(query)
+        for word, others in counterparts(word for word in terms(query) if not self._holds(word)).items():
+            if there := [other for other in others if self._holds(other)]:
+                asked -= Counter(dict.fromkeys(_features_of(word), asked[word]))
+                asked.update({feature: 1 for other in there for feature in _features_of(other)})
+        return asked
+
+    def _holds(self, feature: str) -> bool:
+        return (posting := self._postings.get(feature)) is not None and posting.held > 0
 
     def _append(self, key: K, text: str, *, bulk: bool) -> None:
         slot = len(self._keys)

@@ -21,28 +21,32 @@ from pagefile.text.words import terms
 Floats = Float64s
 
 _TABLE = table("pagefile.text", "fact_relevance")
-_TASK, _OWN, _FIRST, _OTHERS, _DEMANDS, _QUESTION = (
+_TASK, _ALLOWED, _OWN, _FIRST, _OTHERS, _DEMANDS, _QUESTION = (
     re.compile(_TABLE[name], re.IGNORECASE)
-    for name in ("task", "own", "first_person", "others", "demands", "question")
+    for name in ("task", "allowed", "own", "first_person", "others", "demands", "question")
 )
 _KIN = {word: kin for kin, words in _TABLE["kin"].items() for word in words.split()}
 _HAN_KIN = {word: kin for word, kin in _KIN.items() if not word.isascii() and re.match(f"[{HAN}]", word)}
 _NO_NAMES = frozenset(_TABLE["no_names"].split())
 _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][^\W\d_A-Z]{2,}\b")
 _WORD = re.compile(r"[^\W\d_]+")
+#: A relative with a name: "her husband Cathal", "a son, Tomáš", 妻子叫Mei Lin.
+_NAMED_KIN = re.compile(
+    rf"(?i:\b({'|'.join(word for word in _KIN if word.isascii())})|({'|'.join(_HAN_KIN)}))(?:,? (?:is )?(?:called |named )?|叫|是)?([A-Z][^\W\d_A-Z]{{2,}})\b"
+)
 _CHINESE = re.compile(f"[{HAN}]")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；\n])")
 
-#: The other numbers were searched with an encoder whose similarities are this much closer together than the bundled one's.
-_MEANING_WEIGHT = 0.91
+#: What the similarity of meanings counts for.
+_MEANING_WEIGHT = 0.85
 #: What the words in common add to the similarity of meanings.
-_WORDS_WEIGHT = 0.3
+_WORDS_WEIGHT = 0.34
 #: The similarity of a question and its fact is lower by this if they are in different languages, and what is below the second
 #: number has nothing in common in any.
-_ACROSS_LANGUAGES, _NOT_APART = 0.04, 0.05
+_ACROSS_LANGUAGES, _NOT_APART = 0.042, 0.05
 #: What the most similar sentence of a message counts for, beside the whole of it, and how many are compared.
-_SENTENCE_WEIGHT, _SENTENCES = 0.7, 6
-#: What is added for the same relative, the same name, and a demand where something is planned.
+_SENTENCE_WEIGHT, _SENTENCES = 0.81, 6
+#: What is added for the same relative, the same name, and a demand where something is planned or asks whether it is allowed.
 _SAME_KIN, _SAME_NAME, _SHAPES = 0.08, 0.07, 0.1
 #: A fact is as relevant as another one that it resembles, times this; and the facts that are looked at for it.
 _RESEMBLES, _RESEMBLED = 0.87, 10
@@ -51,17 +55,17 @@ CONTEXT_WEIGHT = 0.6
 #: A fact must be at least this relevant, and at least this share of the most relevant one, and that one at least the third.
 _LEAST, _LEAST_SHARE, _OPENING = 0.1, 0.47, 0.17
 #: The share if the most relevant fact has fewer words than this in common with the message: then meaning alone decides, which is less sure.
-_FEW_WORDS, _LEAST_SHARE_BY_MEANING = 0.1, 0.34
+_FEW_WORDS, _LEAST_SHARE_BY_MEANING = 0.1, 0.29
 _LEAST_BY_WORDS, _LEAST_SHARE_BY_WORDS = 0.04, 0.3
 #: Adjustments: per e-fold of the message's terms above this many; other people as the topic; an impersonal message (the least, the
 #: opening); each mention of the user's own things (two at most); and a request to plan something (the share, the opening).
-_SHORT_TERMS, _LONGER, _LONGER_OPENING = 10, 0.18, 0.39
-_OF_OTHERS, _OWN_THINGS, _IMPERSONAL, _IMPERSONAL_OPENING = 0.1, 0.08, 0.05, 0.02
-_PLANNED_SHARE, _PLANNED_OPENING = 0.37, 0.03
+_SHORT_TERMS, _LONGER, _LONGER_OPENING = 10, 0.18, 0.43
+_OF_OTHERS, _OWN_THINGS, _IMPERSONAL, _IMPERSONAL_OPENING = 0.1, 0.08, 0.05, 0.023
+_PLANNED_SHARE, _PLANNED_OPENING = 0.37, 0.025
 #: What opens facts to a message that seldom needs any, unless it shares this much of its words with the most relevant one: questions of
 #: general knowledge and exercises; how something is done, and other questions about the world; small talk about oneself, other small talk; and a question without a word about who asks.
-_SHARED_WORDS = 0.03
-_SELF_CONTAINED, _OF_WORLD, _SAID_OF_SELF, _SAID, _ASKED = 0.45, 0.4, 0.32, 0.36, 0.25
+_SHARED_WORDS = 0.029
+_SELF_CONTAINED, _OF_WORLD, _SAID_OF_SELF, _SAID, _ASKED = 0.49, 0.4, 0.32, 0.36, 0.25
 #: The relevance at which every second fact helps, and how fast the odds change around it.
 _EVEN, _SLOPE = 0.3, 0.06
 
@@ -83,6 +87,8 @@ class Message(NamedTuple):
     owns: bool = True
     #: Whether it has a word at all: a bare question mark is about no fact.
     has_words: bool = True
+    #: Whether it asks if something is allowed, or good for somebody.
+    asks_leave: bool = False
 
     @classmethod
     def of(cls, text: str) -> "Message":
@@ -97,6 +103,7 @@ class Message(NamedTuple):
             is_of_world(text),
             names_things(text),
             _WORD.search(text) is not None,
+            _ALLOWED.search(text) is not None,
         )
 
     @property
@@ -114,7 +121,7 @@ class Message(NamedTuple):
         shares = words > _SHARED_WORDS and self.terms > 1
         if self.of_world and not (shares and self.personal):
             return _OF_WORLD
-        if self.plans or shares:
+        if self.plans or self.asks_leave or shares:
             return 0.0
         if not self.personal:
             return _ASKED if self.asks else _SAID
@@ -126,6 +133,8 @@ class _Read(NamedTuple):
     kin: frozenset[str]
     names: frozenset[str]
     demands: bool
+    #: The names that it gives to relatives, and which those are.
+    called: tuple[tuple[str, str], ...] = ()
 
 
 @lru_cache(maxsize=4096)  # the same facts are read before every model call
@@ -135,7 +144,8 @@ def _read(text: str) -> _Read:
     kin |= {group for word, group in _HAN_KIN.items() if word in text}
     names = frozenset(_NAME.findall(f" {text}")) - _NO_NAMES
     chinese, demands = _CHINESE.search(text) is not None, _DEMANDS.search(text) is not None
-    return _Read(chinese, frozenset(kin), names, demands)
+    called = [(name, _KIN[(word or han).casefold()]) for word, han, name in _NAMED_KIN.findall(text)]
+    return _Read(chinese, frozenset(kin), names, demands, tuple(called))
 
 
 def forget_read_facts() -> None:
@@ -160,15 +170,19 @@ class Similarities(NamedTuple):
 def relevance(asked: str, facts: Sequence[str], found: Similarities) -> Floats:
     """How much each fact has to do with a message, by meaning."""
     message, read = _read(asked), [_read(fact) for fact in facts]
+    called = {name: kin for one in read for name, kin in one.called}
     across = np.asarray([one.chinese != message.chinese for one in read])
     dense = _MEANING_WEIGHT * np.maximum(found.meaning, _SENTENCE_WEIGHT * found.sentence)
     base = dense + _WORDS_WEIGHT * found.words + _ACROSS_LANGUAGES * (across & (dense > _NOT_APART))
-    plans = _TASK.search(asked) is not None
+    shaped = _TASK.search(asked) is not None or _ALLOWED.search(asked) is not None
     folded = asked.casefold()
     bonus = [
-        _SAME_KIN * bool(one.kin & message.kin)
+        _SAME_KIN
+        * bool(
+            message.kin and message.kin & one.kin.union(called[name] for name in one.names if name in called)
+        )
         + _SAME_NAME * any(name.casefold() in folded for name in one.names)
-        + _SHAPES * (plans and one.demands)
+        + _SHAPES * (shaped and one.demands)
         for one in read
     ]
     return np.maximum(base + np.asarray(bonus), _RESEMBLES * _resembling(base, found.vectors))

@@ -31,7 +31,7 @@ TURN = (
     "inside",
 )
 #: Features of small memories, and from how many turns on they are 0.
-FEW = ("few", "known_of_few")
+FEW = ("few", "known_of_few", "similarity_of_few")
 FEW_TURNS = 24
 #: What is known of a message, in the order of its features.
 MESSAGE = (
@@ -168,9 +168,14 @@ def turn_features(found: Sequence[Found[Any]]) -> Floats:
     )
 
 
+def is_personal(message: str) -> bool:
+    """Whether somebody speaks of themselves in it."""
+    return _FIRST_PERSON.search(message) is not None
+
+
 def is_general(message: str) -> bool:
     """Whether a message asks about general knowledge, without reference to the user."""
-    return _FIRST_PERSON.search(message) is None and _GENERAL.search(message) is not None
+    return not is_personal(message) and _GENERAL.search(message) is not None
 
 
 def is_of_world(message: str) -> bool:
@@ -205,7 +210,7 @@ def message_features(message: str, found: Sequence[Found[Any]], familiarity: Fam
             math.log1p(familiarity.terms),
             how in {"self", "time"},
             how == "back",
-            _FIRST_PERSON.search(message) is not None,
+            is_personal(message),
             message.rstrip().endswith(("?", "？")),
             _MATERIAL.search(message) is not None,
             familiarity.names_speaker,
@@ -216,6 +221,7 @@ def message_features(message: str, found: Sequence[Found[Any]], familiarity: Fam
             is_exercise(message),
             few,
             few * familiarity.known,
+            few * similarity,
         ],
         dtype=np.float64,
     )

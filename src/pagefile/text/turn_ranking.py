@@ -14,7 +14,8 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from pagefile.arrays import Bools, Column, Float64s, Int32s, Int64s, Keyed, Places, np
 from pagefile.records import LATEST
 from pagefile.text.bm25 import Matches, best_first, matched, rarity
-from pagefile.text.postings import Document, Postings
+from pagefile.text.glossary import counterparts
+from pagefile.text.postings import Document, Holders, Postings
 from pagefile.text.recall_gate import names_only_a_time
 from pagefile.text.sentences import language
 from pagefile.text.speech import named, speech
@@ -22,7 +23,7 @@ from pagefile.text.standing import is_task
 from pagefile.text.times import periods
 from pagefile.text.turn_columns import TurnColumns
 from pagefile.text.turn_scores import Similarity, Timely, scores, timely
-from pagefile.text.words import ASKING_TERMS, terms
+from pagefile.text.words import ASKING_TERMS, GENERAL_WORDS, terms
 
 K = TypeVar("K", bound=Hashable)
 
@@ -191,7 +192,11 @@ class TurnIndex(Generic[K]):
             slots = found.slots[best]
             keys: list[K] = [self._keys[int(slot)] for slot in slots]
             parts = {name: part[best] for name, part in found.parts.items()}
-            parts["coverage"] = self._coverage(slots, _asked([*about]), matches, asked)
+            judged = _asked([*about])
+            if self._is_foreign(question):
+                known = {match.word for match in matches.terms} | _whole_words(terms(question))
+                judged = {word: much for word, much in judged.items() if word in known} or judged
+            parts["coverage"] = self._coverage(slots, judged, matches, asked)
             parts["similarity"] = found.similarity[best]
             parts["inside"] = np.zeros(len(best)) if when is None else when.inside[slots].astype(np.float64)
         columns = [column.tolist() for column in parts.values()]
@@ -202,15 +207,16 @@ class TurnIndex(Generic[K]):
 
     def familiarity(self, question: str) -> "Familiarity":
         """How much of a question's words this user's turns know, and whether it is in their language."""
-        asked = _asked(list(dict.fromkeys(terms(question, keep_stop_words_if_empty=False))))
+        words = terms(question, keep_stop_words_if_empty=False)
+        asked, telling = _asked(list(dict.fromkeys(words))), _whole_words(words)
         with self._lock:
-            holders = self._postings.numbers([*asked])
+            holders = [len(slots) for slots, _ in self._holders([*asked])]
+            foreign = self._is_foreign(question)
             weights = [
-                much * rarity(len(self._keys), held)
-                for much, held in zip(asked.values(), holders, strict=True)
+                much * rarity(len(self._keys), held) if held or not foreign or word in telling else 0.0
+                for (word, much), held in zip(asked.items(), holders, strict=True)
             ]
             known = sum(weight for weight, held in zip(weights, holders, strict=True) if held)
-            own = "zh" if self._turns.mostly_chinese else "en"
             speakers = named(question, self._turns.speakers)
             turns = len(self._keys)
             names = terms(" ".join(_NAME.findall(question)), keep_stop_words_if_empty=False)
@@ -220,9 +226,7 @@ class TurnIndex(Generic[K]):
             not held and _NUMBERED.fullmatch(word) is not None
             for word, held in zip(asked, holders, strict=True)
         )
-        return Familiarity(
-            share, len(asked), language(question) != own, bool(speakers), turns, unknown, named_before
-        )
+        return Familiarity(share, len(asked), foreign, bool(speakers), turns, unknown, named_before)
 
     def newer(self, key: K, said: Sequence[str]) -> K | None:
         """The later turn that has most of a turn's words, by their rarity, if it has enough to be about the same; no question."""
@@ -251,8 +255,23 @@ class TurnIndex(Generic[K]):
             newest = after[np.argsort(at[after], kind="stable")[::-1][:limit]]
             return [self._keys[int(one)] for one in newest]
 
+    def _is_foreign(self, question: str) -> bool:
+        return language(question) != ("zh" if self._turns.mostly_chinese else "en")
+
+    def _holders(self, words: Sequence[str]) -> list[Holders]:
+        """The turns that have each word, or what it is called in the other language if none has the word itself."""
+        found = self._postings.find(words)
+        missing = [word for word, (slots, _) in zip(words, found, strict=True) if not len(slots)]
+        called = counterparts(word for word in missing if word not in GENERAL_WORDS)
+        others = [*{other for some in called.values() for other in some}]
+        there = dict(zip(others, self._postings.find(others), strict=True)) if others else {}
+        return [
+            _any_of([there[other] for other in called.get(word, ())]) if word in called else own
+            for word, own in zip(words, found, strict=True)
+        ]
+
     def _matches(self, asked: Mapping[str, float]) -> Matches:
-        holders = self._postings.find([*asked])
+        holders = self._holders([*asked])
         return matched(asked, holders, len(self._keys), self._lengths.view, self._words)
 
     def _sharing(self, words: Sequence[str]) -> tuple[Int64s, Float64s]:
@@ -312,6 +331,19 @@ class TurnIndex(Generic[K]):
 
 def _of(found: Timely, eligible: Bools | None) -> Timely:
     return found if eligible is None else found._replace(inside=found.inside & eligible)
+
+
+def _any_of(holders: Sequence[Holders]) -> Holders:
+    """The turns that have one of several words, and how often the one that they have most."""
+    slots, place = np.unique(np.concatenate([slots for slots, _ in holders]), return_inverse=True)
+    most = np.zeros(len(slots), np.float32)
+    np.maximum.at(most, place, np.concatenate([counts for _, counts in holders]))
+    return slots, most
+
+
+def _whole_words(words: Sequence[str]) -> set[str]:
+    """Those that are words: Chinese ones come whole and in pairs of characters, so that a pair that is a word comes twice."""
+    return {word for word, times in Counter(words).items() if word.isascii() or times > 1}
 
 
 def _asked(words: Sequence[str]) -> dict[str, float]:

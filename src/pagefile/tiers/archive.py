@@ -18,7 +18,7 @@ from pagefile.ports import Clock, Embedder, EntryQuery, Meter, PageDraft, PurgeR
 from pagefile.records import JsonObject, JsonValue, Page, PageHit, Scope, Step, Turn
 from pagefile.shapes.tool_arguments import large_values, with_values
 from pagefile.text.passages import split
-from pagefile.text.recall_gate import SOME_SIMILARITY, Gate
+from pagefile.text.recall_gate import Gate
 from pagefile.text.sentences import Language, clip
 from pagefile.text.sources import sources
 from pagefile.text.synopsis import is_mixed, synopsis
@@ -32,7 +32,7 @@ from pagefile.window.candidates import Block, Candidate
 from pagefile.window.measure import measured_step
 from pagefile.window.placeholder import LOAD_TOOL, loaded_note, placeholder, query_summary
 from pagefile.window.receipt import Window
-from pagefile.window.residency import Relevance, Strategy
+from pagefile.window.residency import SOME_SIMILARITY, Relevance, Strategy
 
 logger = logging.getLogger("pagefile")
 

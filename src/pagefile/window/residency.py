@@ -12,7 +12,6 @@ from collections.abc import Set as AbstractSet
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from pagefile.text.recall_gate import MIN_SIMILARITY, SOME_SIMILARITY
 from pagefile.text.words import terms
 
 #: Resident pages of earlier turns take at most the window divided by this.
@@ -40,6 +39,8 @@ ABOUT_SCORE, SOME_COVERAGE = 20.0, 0.1
 WHOLE_COVERAGE = 0.9
 #: … or that leads the runner-up by this factor and meets one of these (coverage, similarity) pairs.
 LEAD, LEADING = 2.0, ((0.25, 0.08), (0.08, 0.12))
+#: A question means nearly the same as a page, and has anything in common with it, from these similarities on.
+ALIKE, SOME_SIMILARITY = 0.45, 0.3
 #: Without a similarity, the leader needs this coverage.
 WORDS_COVERAGE = 0.4
 #: A question that refers back needs fewer points.
@@ -140,7 +141,7 @@ def pages_to_load(
 
 def _is_about(page: Relevance) -> bool:
     """Whether a question that may be about anything is about this page."""
-    if page.similarity >= MIN_SIMILARITY or page.coverage >= WHOLE_COVERAGE:
+    if page.similarity >= ALIKE or page.coverage >= WHOLE_COVERAGE:
         return True
     if page.score >= ABOUT_SCORE and page.coverage >= SOME_COVERAGE:
         return True

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from pagefile.content import Message, Text
 from pagefile.records import Turn, within_time
 from pagefile.text.passages import render_excerpt, selected
+from pagefile.text.relevance import is_personal
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.window.candidates import Form, ShownTurn
 from pagefile.window.compile import CUT_TURNS
@@ -111,6 +112,11 @@ _PRESENT = re.compile(
     r"when (?:did|was|were|is|do|does|will)|how long|how many (?:days|weeks|months|years)|(?:what|which) (?:day|date|time)|what(?:'s| is) the (?:day|date|time))\b",
     re.IGNORECASE,
 )
+#: Asked of the world these are about another time, and how long something takes: "When did the wall come down?", 那要煮多久？
+_NOT_PRESENT = re.compile(
+    r"\bwhen (?:did|was|were)\b|\bhow long (?:does|do|did|is|are|was|were|would|should)\b|哪年|什么时候(?=[^我你]*的[?？]?$)|(?<!还)(?<!还有)(?<!还要)(?<!再过)多久(?![前后了])",
+    re.IGNORECASE,
+)
 _READ_CHARS = 500
 #: What names a time and is about none: code, words that a program accepts (today / yesterday / …), and how long something takes.
 _NO_TIME = re.compile(
@@ -162,6 +168,8 @@ def _midnight(day: date, days: int, zone: tzinfo | None) -> datetime:
 def asks_for_time(query: str) -> bool:
     """Whether a question is about the present time; for one that names another day, the day in the system text is enough."""
     text = _NO_TIME.sub(" ", _STAMP.sub("", query[:_READ_CHARS]))
+    if not is_personal(text):
+        text = _NOT_PRESENT.sub(" ", text)
     return _PRESENT.search(text) is not None
 
 

@@ -58,3 +58,22 @@ def test_a_time_that_a_program_stamped_on_a_message_is_no_question_about_it(mess
 def test_a_question_that_names_another_day_needs_no_time(message):
     """Every window says the day; beside the question it would be there twice."""
     assert not asks_for_time(message)
+
+
+@pytest.mark.parametrize(
+    ("message", "asks"),
+    [
+        ("When did Queen Anne reign?", False),
+        ("How long is the Shannon?", False),
+        ("深圳是哪年设经济特区的？", False),
+        ("那要煮多久？", False),
+        ("When did I start at the bakery?", True),
+        ("How long have we got?", True),
+        ("还有多久开始？", True),
+        ("我是哪年搬来的？", True),
+        ("When is the next train?", True),
+    ],
+)
+def test_a_question_about_the_past_of_the_world_needs_no_clock(message, asks):
+    """The day stands in every window; the time beside such a question is tokens for nothing."""
+    assert asks == asks_for_time(message)
