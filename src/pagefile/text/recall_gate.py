@@ -83,6 +83,12 @@ def names_only_a_time(question: str) -> bool:
     return bool(found) and re.search(r"[\w?？]", rest) is not None and GENERAL_WORDS.issuperset(words)
 
 
+def names_another_day(question: str) -> bool:
+    """Whether a question is about a time that is not the present: what was said then may be what it asks for."""
+    found, _ = periods(question[:_READ_CHARS], _ANY_DAY)
+    return any(not one.first <= _ANY_DAY <= one.last for one in found)
+
+
 _CHINESE = re.compile(f"[{HAN}]")
 #: A message of fewer different terms may be the name of what is wanted.
 _TELLING_TERMS, _TELLING_CHINESE = 5, 11

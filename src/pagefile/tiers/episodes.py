@@ -30,10 +30,12 @@ from pagefile.text.recall_gate import (
     answers,
     asks_again,
     goes_on,
+    names_another_day,
     names_only_a_time,
     tells,
 )
 from pagefile.text.repeats import asked_before, says_more
+from pagefile.text.small_talk import is_small_talk
 from pagefile.text.speech import in_first_person, said_terms
 from pagefile.text.standing import is_task
 from pagefile.text.times import forget_times
@@ -206,6 +208,8 @@ class Episodes(base.OwnTier):
         """The past turns that help with the message and are not in the window anyway, each with what it is worth."""
         query = request.searched
         if not query or self.gate == "never" or is_trivial(query) or not terms(query):
+            return []
+        if self.gate == "auto" and is_small_talk(query):
             return []
         scope = _home(request.scope)
         for _ in range(2):
@@ -394,7 +398,7 @@ class Episodes(base.OwnTier):
         leans = in_talk and goes_on(query)
         known = familiarity._replace(turns=relevance.FEW_TURNS) if leans else familiarity
         need = relevance.needs(query, fresh, known) if self.gate == "auto" else 1.0
-        if need < _opening(query, familiarity, leans=leans, meant=relevance.by_meaning(fresh)):
+        if need < _opening(query, fresh, familiarity, leans=leans):
             return []
         # Beside an earlier answer to the same question, what was said since counts as much as it would alone.
         others = [one for one in fresh if one.key not in asked]
@@ -404,10 +408,15 @@ class Episodes(base.OwnTier):
         valued = [(one, need * chances[one.key]) for one in fresh]
         if self.gate == "auto" and in_talk and (familiarity.names_unknown or tells(query)):
             valued = _enough(valued)
+        least = (
+            value.least_beside([worth for _, worth in valued], familiarity.turns)
+            if self.gate == "auto"
+            else 0.0
+        )
         return [
             _Chosen(*one.key, one.score, round(worth, 6))
             for one, worth in valued
-            if value.worth(worth, _LEAST_TOKENS)
+            if value.worth(worth, _LEAST_TOKENS) and worth >= least
         ]
 
     async def _ranked(
@@ -652,11 +661,13 @@ class _Replayed(base.Tier):
         return {}
 
 
-def _opening(query: str, familiarity: Familiarity, *, leans: bool, meant: bool) -> float:
+def _opening(query: str, fresh: Sequence[Found[TurnKey]], familiarity: Familiarity, *, leans: bool) -> float:
     """How likely it must be that a message needs memory, by how it is put, and whether meaning was compared."""
+    meant = relevance.by_meaning(fresh)
     if leans:
         return value.OPENING_IN_TALK if meant else value.OPENING_IN_TALK_BY_WORDS
-    if asks_again(query):
+    then = any(one.parts["inside"] for one in fresh) and names_another_day(query)
+    if asks_again(query) or then:
         return value.OPENING_AGAIN
     of_world = relevance.is_of_world(query) and not familiarity.names_known
     if of_world:

@@ -10,6 +10,7 @@ from pagefile.ports import PageStore
 from pagefile.records import Page, Scope
 from pagefile.text.recall_gate import Gate, goes_on, tells
 from pagefile.text.relevance import is_exercise, is_general, page_helps
+from pagefile.text.small_talk import is_small_talk
 from pagefile.text.words import is_trivial
 from pagefile.tiers.base import Counter, PastWindow, WindowRequest, guarded, traced_rows
 from pagefile.tiers.page_in import Asked, is_quoted, part_of
@@ -59,7 +60,7 @@ class PageRecall:
         query = request.searched
         if self.gate == "never" or is_trivial(query):
             return []
-        if self.gate == "auto" and is_exercise(query):
+        if self.gate == "auto" and (is_exercise(query) or is_small_talk(query)):
             return []
         chosen = [one for one in await self._chosen(request, query) if one.uuid not in shown]
         if self.gate == "auto" and request.view.turns and goes_on(query):

@@ -6,7 +6,7 @@ compete with those of other tiers: the window is filled by value per token, unti
 no room. A candidate without a value is kept by the rank of its block.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from pagefile.window.candidates import Candidate, Form
 
@@ -25,6 +25,19 @@ OPENING_IN_TALK, OPENING_OF_WORLD = 0.83, 0.8
 OPENING_BY_WORDS, OPENING_IN_TALK_BY_WORDS = 0.45, 0.8
 #: The same for a question that says that the answer was known before.
 OPENING_AGAIN = 0.2
+
+
+#: In a memory of this many turns or fewer, a turn is shown if it is among the first few, or worth this share of the best one: there are
+#: too few to compare with, and everything resembles a message a little. In a larger memory the share is as much smaller.
+_FIRST, _SHARE_OF_BEST, _SMALL = 4, 0.03, 100
+
+
+def least_beside(values: Sequence[float], turns: int) -> float:
+    """What one of these must be worth to be shown beside the best of them."""
+    best = sorted(values, reverse=True)
+    if len(best) <= _FIRST:
+        return 0.0
+    return min(best[_FIRST - 1], _SHARE_OF_BEST * min(1.0, _SMALL / max(1, turns)) * best[0])
 
 
 def worth(value: float, tokens: int, price: float = PRICE) -> bool:
