@@ -50,7 +50,8 @@ PEOPLE = {"LongMemEval-S": 24, "LifeBench-zh": 2}
 #: A memory may have a few turns only: everyday messages are asked of parts of a past as well.
 PARTS = (3, 6, 12, 24)
 _FEW_RIDGE = 0.003
-QUIET = 0.7
+#: In a small memory a message that gets nothing costs more than one that gets a few lines too many.
+QUIET_WEIGHT = 0.7
 #: Questions in another language have no words in common with the past, and there are few of them.
 FOREIGN_WEIGHT = 2.0
 
@@ -290,7 +291,7 @@ def _of_few(model: Logistic, home: Sequence[Everyday]) -> Logistic:
     rows: Floats = np.array([one.row.message for one in parts])
     helps: Floats = np.array([one.helps for one in parts])
     weights: Floats = np.array([one.weight for one in parts])
-    weights = weights / np.where(helps == 1, helps @ weights, (1 - helps) @ weights / QUIET)
+    weights = weights / np.where(helps == 1, helps @ weights, (1 - helps) @ weights / QUIET_WEIGHT)
     features, known = rows[:, -len(FEW) :], rows[:, : -len(FEW)] @ model.weights + model.bias
 
     def loss(b: Floats) -> float:

@@ -16,9 +16,9 @@ PRICE = 6e-5
 #: The same for a token of the conversation itself: what leaves for a piece of memory moves the beginning of the prompt, which caches know.
 PRICE_OF_TURNS = 3e-4
 #: A message that needs memory with a lower probability gets none: even a short block of memory distracts.
-OPENING = 0.4
+OPENING = 0.36
 #: The same for a message that wants something done: it says less of what it needs.
-OPENING_FOR_TASK = 0.3
+OPENING_FOR_TASK = 0.28
 #: The same for a message that leans on what was said right before it, and for a question about the world.
 OPENING_IN_TALK, OPENING_OF_WORLD = 0.83, 0.8
 #: Where words alone tell: their probabilities are others.

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pagefile.text.fact_relevance import Message, Relevance
+from pagefile.text.fact_relevance import Message, Relevance, Similarities, relevance
 
 SMALL_TALK = ["Thanks, that's clear.", "谢啦，懂了", "Lovely weather today!", "哈哈，太逗了"]
 SELF_CONTAINED = [
@@ -103,3 +103,28 @@ def test_plans_of_ones_own_are_told_from_texts_for_others(said, plans, of_others
 @pytest.mark.parametrize("by_words", [False, True])
 def test_a_bare_mark_is_about_no_fact(by_words):
     assert not shown("?!", 0.6, by_words=by_words)
+
+
+def relevant(message: str, facts: list[str]) -> list[float]:
+    nothing = np.zeros(len(facts))
+    same = Similarities(nothing, nothing + 0.2, nothing + 0.2, np.eye(len(facts)))
+    return relevance(message, facts, same).tolist()
+
+
+def test_a_relative_is_also_meant_where_only_the_name_is_said():
+    """Another fact says who that is."""
+    facts = ["They have a son, Tom, who is fifteen", "Tom wants to become an electrician", "Ann paints"]
+    son, wants, ann = relevant("What does my son want to be?", facts)
+    assert son == wants
+    assert wants > ann
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["Can I carry the fridge?", "Is it all right to open champagne?", "这双鞋适合我吗？", "点什么菜要避开？"],
+)
+def test_what_is_forbidden_answers_whether_something_is_allowed(message):
+    assert Message.of(message).asks_leave
+    forbids, neutral = relevant(message, ["Must not lift more than 15 kilos", "Lives in Brno"])
+    assert forbids > neutral
+    assert not Message.of("What does Tom do?").asks_leave

@@ -158,3 +158,10 @@ def test_statements_that_are_equal(one, other):
 def test_statements_that_differ_in_a_sign(one, other):
     """What tells them apart is kept."""
     assert statement_key(one) != statement_key(other)
+
+
+def test_a_fact_is_found_by_what_the_question_is_called_in_the_other_language():
+    index = index_of(["护照明年二月到期", "养了两只乌龟", "喜欢读汪曾祺"])
+    assert [0] == list(index.similarities("When does my passport run out?"))
+    assert [1] == list(index.similarities("tortoise"))
+    assert {} == index.similarities("quilting")

@@ -17,6 +17,7 @@ from pagefile.text.recall_gate import (
     answers,
     asking,
     asks_again,
+    names_another_day,
     passes,
     points_back,
     tells,
@@ -227,3 +228,17 @@ def test_again_alone_asks_for_nothing(message):
 def test_a_window_considers_what_a_search_leaves_out():
     assert answers({"similarity": LITTLE_SIMILARITY}, least=LITTLE_SIMILARITY)
     assert not answers({"similarity": LITTLE_SIMILARITY})
+
+
+@pytest.mark.parametrize(
+    ("question", "another"),
+    [
+        ("前天的批件编号是多少？", True),
+        ("What did the doctor say yesterday?", True),
+        ("今天吃什么？", False),
+        ("What shall I eat?", False),
+    ],
+)
+def test_another_day_is_not_the_present(question, another):
+    """What was said then may be all that such a question asks for."""
+    assert another == names_another_day(question)

@@ -85,10 +85,10 @@ def test_a_turn_is_found_by_what_it_means():
     index = index_of(
         placed("dog", "我家的狗生病了"), placed("cat", "the cat is fine", conversation="d"), placed("x", "x")
     )
-    found = index.search("pet illness", 9, meaning={"dog": 0.8, "gone": 0.9, "cat": -0.2})
+    found = index.search("a trip to the vet", 9, meaning={"dog": 0.8, "gone": 0.9, "cat": -0.2})
     assert ["dog"] == keys(found)
     assert (0.0, 0.8) == (found[0].parts["coverage"], found[0].parts["similarity"])
-    assert [] == index.search("pet illness", 9) == index.search("pet illness", 9, meaning={})
+    assert [] == index.search("a trip to the vet", 9) == index.search("a trip to the vet", 9, meaning={})
 
 
 def test_a_session_near_in_meaning_lends_its_weight():
@@ -388,3 +388,24 @@ def test_a_time_counts_where_it_is_asked_for():
         placed("else", "Nothing new", at=NOON - timedelta(days=1), conversation="d"),
     )
     assert ["old"] == keys(index.search("What did I do yesterday?", 9, "c", today=NOON.date()))
+
+
+def test_a_word_of_the_other_language_finds_what_it_is_called_there():
+    """A question in English about notes in Chinese shares no word with them."""
+    notes = index_of(
+        placed("allergy", "我对花生过敏，小时候去过急诊。"),
+        placed("plant", "绿萝一周浇两次水。", conversation="d"),
+        placed("dog", "周末带狗去公园。", conversation="e"),
+    )
+    found = notes.search("Can I eat peanuts?", 3)
+    assert ["allergy"] == [one.key for one in found]
+    assert found[0].parts["coverage"] > 0
+    assert notes.familiarity("Can I eat peanuts?").known > 0
+    assert 0 == notes.familiarity("Who paints fences?").known
+
+
+def test_what_a_word_is_called_elsewhere_does_not_count_where_it_is_known():
+    notes = index_of(
+        placed("said", "The rollback took an hour."), placed("other", "昨天回滚了一次。", conversation="d")
+    )
+    assert ["said"] == [one.key for one in notes.search("rollback", 2)]
