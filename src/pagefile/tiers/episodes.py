@@ -408,11 +408,9 @@ class Episodes(base.OwnTier):
         valued = [(one, need * chances[one.key]) for one in fresh]
         if self.gate == "auto" and in_talk and (familiarity.names_unknown or tells(query)):
             valued = _enough(valued)
-        least = (
-            value.least_beside([worth for _, worth in valued], familiarity.turns)
-            if self.gate == "auto"
-            else 0.0
-        )
+        least = 0.0
+        if self.gate == "auto" and relevance.by_meaning(fresh):
+            least = value.least_beside([worth for _, worth in valued], familiarity.turns)
         return [
             _Chosen(*one.key, one.score, round(worth, 6))
             for one, worth in valued

@@ -9,6 +9,7 @@ from pagefile.content import Message, Text
 from pagefile.records import Turn, within_time
 from pagefile.text.passages import render_excerpt, selected
 from pagefile.text.relevance import is_personal
+from pagefile.text.small_talk import is_small_talk
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.window.candidates import Form, ShownTurn
 from pagefile.window.compile import CUT_TURNS
@@ -117,6 +118,8 @@ _NOT_PRESENT = re.compile(
     r"\bwhen (?:did|was|were)\b|\bhow long (?:does|do|did|is|are|was|were|would|should)\b|哪年|什么时候(?=[^我你]*的[?？]?$)|(?<!还)(?<!还有)(?<!还要)(?<!再过)多久(?![前后了])",
     re.IGNORECASE,
 )
+#: Small talk may ask for the day.
+_ASKS_DAY = re.compile(r"几|日期|\b(?:what|which)\b", re.IGNORECASE)
 _READ_CHARS = 500
 #: What names a time and is about none: code, words that a program accepts (today / yesterday / …), and how long something takes.
 _NO_TIME = re.compile(
@@ -168,6 +171,8 @@ def _midnight(day: date, days: int, zone: tzinfo | None) -> datetime:
 def asks_for_time(query: str) -> bool:
     """Whether a question is about the present time; for one that names another day, the day in the system text is enough."""
     text = _NO_TIME.sub(" ", _STAMP.sub("", query[:_READ_CHARS]))
+    if is_small_talk(text) and not _ASKS_DAY.search(text):
+        return False
     if not is_personal(text):
         text = _NOT_PRESENT.sub(" ", text)
     return _PRESENT.search(text) is not None
