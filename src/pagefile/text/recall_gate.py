@@ -18,7 +18,7 @@ Gate = Literal["auto", "always", "never"]
 Asking = Literal["anything", "self", "back", "time"]
 
 # The thresholds are those of the bundled encoder, for memories of 2, 20 and about 35 turns: of everyday messages and questions
-# about facts that need a turn, .69 have it pass, of quiet messages .99, .90 and .84 have none pass (before: .56, and .99, .95 and .92).
+# about facts that need a turn, .64 have it pass, of quiet messages .99, .92 and .88 have none pass.
 #: A turn passes if it means nearly the same as the question.
 MIN_SIMILARITY = 0.38
 #: A turn passes if it covers this share of the question's weight and is at least this similar.
@@ -30,7 +30,7 @@ WHOLE_COVERAGE = 0.9
 NOT_APART = 0.1
 #: A turn passes if it covers a little of the question and is more similar than chance.
 SOME_COVERAGE = 0.1
-NEARER = 0.3
+NEARER = 0.35
 #: The coverage required for a question about oneself if there are only words to go by.
 SELF_COVERAGE = 0.25
 #: The threshold for a question that refers back: someone asking for "that one from before" names little of
