@@ -69,10 +69,14 @@ class _Posting(Posting):
 
 
 class FactIndex(SlotIndex[K]):
-    """The facts of one user, which are added and removed one at a time. Thread-safe."""
+    """The facts of one user, which are added and removed one at a time. Thread-safe.
 
-    def __init__(self) -> None:
+    It `translates` a query's words that no fact has, if it is to.
+    """
+
+    def __init__(self, *, translates: bool = False) -> None:
         super().__init__()
+        self._translates = translates
         self._postings: dict[str, _Posting] = {}
         self._texts: list[str] = []
         #: A, B and C of the formula above, one row each.
@@ -145,6 +149,8 @@ class FactIndex(SlotIndex[K]):
     def _asked(self, query: str) -> Counter[str]:
         """The features of a query; those of a word that no fact has are what it is called in the other language, if a fact has that."""
         asked = features(query)
+        if not self._translates:
+            return asked
         for word, others in counterparts(word for word in terms(query) if not self._holds(word)).items():
             if there := [other for other in others if self._holds(other)]:
                 asked -= Counter(dict.fromkeys(_features_of(word), asked[word]))

@@ -87,7 +87,7 @@ class Held:
         #: Held while the index changes, or is searched in a thread.
         self.lock = anyio.Lock()
         self.facts: dict[str, Fact] = {}
-        self.index: FactIndex[str] = FactIndex()
+        self.index: FactIndex[str] = FactIndex(translates=True)
         #: By what a fact says, and by what it is about: facts of two projects or agents never meet.
         self._by_key: defaultdict[_Key, set[str]] = defaultdict(set)
         self._by_attribute: defaultdict[_Key, set[str]] = defaultdict(set)

@@ -161,7 +161,8 @@ def test_statements_that_differ_in_a_sign(one, other):
 
 
 def test_a_fact_is_found_by_what_the_question_is_called_in_the_other_language():
-    index = index_of(["护照明年二月到期", "养了两只乌龟", "喜欢读汪曾祺"])
+    index: FactIndex[int] = FactIndex(translates=True)
+    index.add(enumerate(["护照明年二月到期", "养了两只乌龟", "喜欢读汪曾祺"]))
     assert [0] == list(index.similarities("When does my passport run out?"))
     assert [1] == list(index.similarities("tortoise"))
     assert {} == index.similarities("quilting")
