@@ -20,6 +20,7 @@ from pagefile.text.fact_rules import own_words, secret_in, stated
 from pagefile.text.passages import selected, split
 from pagefile.text.reading import Frame, pieces
 from pagefile.text.recall_gate import asking
+from pagefile.text.redaction import KINDS, Redaction
 from pagefile.text.sentences import sentences
 from pagefile.text.sources import sources
 from pagefile.text.speech import in_first_person, said_terms
@@ -104,6 +105,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "pieces of a page": lambda text: pieces(Frame(f"<!doctype html><html><body>{text}")),
     "placeholder_uuid": placeholder_uuid,
     "presented": presented,
+    "redacted": lambda text: Redaction(KINDS).text(text),
     "said_terms": said_terms,
     "secret_in": secret_in,
     "selected": lambda text: selected(text, "what is my name", budget=200, cost=len),
@@ -133,9 +135,11 @@ def _once(work: Callable[[str], object], text: str) -> float:
     return thread_time() - began
 
 
-def grows(work: Callable[[str], object], atom: str, end: str) -> float:
+def grows(
+    work: Callable[[str], object], atom: str, end: str, sizes: tuple[int, int] = (SMALL, LARGE)
+) -> float:
     """How many times longer the large text takes; 0 where it is done in no time."""
-    small, large = (atom * (size // len(atom)) + end for size in (SMALL, LARGE))
+    small, large = (atom * (size // len(atom)) + end for size in sizes)
     if seconds(work, large) < SOON_S or (slow := seconds(work, large, runs=2)) < SOON_S:
         return 0.0
     return slow / max(seconds(work, small, runs=3), 1e-9)
@@ -151,6 +155,20 @@ def test_time_grows_with_the_text_and_no_faster(name):
         if (grown := grows(READERS[name], atom, end)) > MOST
     }
     assert {} == found
+
+
+@pytest.mark.parametrize(
+    ("begins", "atom"),
+    [
+        ("@article{a,\n title = {T}", "\n"),
+        ("\\title{T}\n", "\\begin{abstract}"),
+        ("\\title{T}\n", "\\title["),
+        ("\\title{T}\n", "\\title{"),
+    ],
+)
+def test_a_paper_takes_time_that_grows_with_it(begins: str, atom: str):
+    """What shows a text's form, and behind it a run of what opens and is never closed."""
+    assert grows(lambda text: synopsis(begins + text), atom, "x", (4_000, 32_000)) <= MOST
 
 
 def _all(pattern: re.Pattern[str], text: str) -> list[object]:

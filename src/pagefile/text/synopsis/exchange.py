@@ -14,7 +14,7 @@ _BLAMED = re.compile(
     r"(?m)^\^?[0-9a-f]{7,40} (?:[^\s(]+ +)?\((\S[^\n]{0,60}?) +(\d{4}-\d\d-\d\d) \d\d:\d\d:\d\d [+-]\d{4} +\d+\)([^\n]*)"
 )
 _ENTRY = re.compile(r"(?m)^@(\w+)\s*\{")
-_ENTRY_TITLE = re.compile(r"(?mi)^\s*title\s*=\s*[{\"]+([^}\"\n]+)")
+_ENTRY_TITLE = re.compile(r"(?mi)^[ \t]*title\s*=\s*[{\"]+([^}\"\n]+)")
 _COMMAND = re.compile(r"\\[A-Za-z]+\*?|[{}~]|(?<!\\)%[^\n]*")
 
 
@@ -63,15 +63,15 @@ def _certificate(text: str, say: Voice) -> list[str] | None:
 
 def _paper(text: str, say: Voice) -> list[str] | None:
     def argument(command: str) -> list[str]:
-        found = re.findall(rf"\\{command}\*?(?:\[[^\]\n]*\])?\{{((?:[^{{}}]|\{{[^{{}}]*\}})*)\}}", text)
+        found = re.findall(rf"\\{command}\*?(?:\[[^\[\]\n]*\])?\{{((?:[^{{}}]|\{{[^{{}}]*\}})*)\}}", text)
         return [" ".join(_COMMAND.sub(" ", one).split()) for one in found]
 
     sections = argument("(?:chapter|section)")
     titles = argument("title") or argument("frametitle")
     if not titles and not sections:
         return None
-    abstract = re.search(r"\\begin\{abstract\}(.*?)\\end\{abstract\}", text, re.DOTALL)
-    body = abstract[1] if abstract else text.partition(r"\begin{document}")[2] or text
+    abstract, end, _ = text.partition(r"\begin{abstract}")[2].partition(r"\end{abstract}")
+    body = abstract if end else text.partition(r"\begin{document}")[2] or text
     title, authors = squeeze(titles[0], 110) if titles else "", " ".join(argument("author")[:1])
     by = say(f"，{authors}", f" by {authors}") if authors else ""
     return [
