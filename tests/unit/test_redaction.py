@@ -33,9 +33,29 @@ FOUND = [
     ("phone", "13912345678"),
     ("phone", "13912345678 is my phone"),
     ("phone", "mobile=13912345678"),
+    ("phone", "My phone number: 13812345678"),
+    ("phone", "Phone number 13812345678"),
+    ("phone", "Mobile no: 13812345678"),
+    ("phone", "WeChat ID: 13812345678"),
+    ("phone", "my number: 13812345678"),
+    ("phone", "tel. id 13812345678"),
+    ("phone", "联系编号：13812345678"),
+    ("phone", '{"phone_number": "13812345678"}'),
+    ("phone", '{"contact_number": "13812345678"}'),
+    ("phone", '{\\"phone_number\\": \\"13812345678\\"}'),
+    ("phone", "Order 5512, 13812345678"),
+    ("phone", "订单号 20240101, 13812345678"),
+    ("phone", '{"id": 17, "13812345678": 1}'),
+    ("phone", "order 15932101785, 13812345678"),
     ("secret", "password: hunter2-Tr0ub4dor"),
     ("secret", '{"api_key": "0a1b2c3d4e5f"}'),
     ("secret", "密码：abc123!x"),
+    ("secret", "DB_PASSWORD=hunter2x"),
+    ("secret", "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"),
+    ("secret", "Authorization: Bearer 0a1b2c3d4e5f"),
+    ("secret", 'curl -H "authorization: Basic dXNlcjpwYXNzd29yZA=="'),
+    ("secret", '{"Authorization": "Bearer 0a1b2c3d4e5f"}'),
+    ("secret", "Bearer 0a1b2c3d4e5f0a1b2c3d4e5f"),
     ("secret", "postgres://u:pa55word@db.example.com/app"),
     ("iban", "DE89 3704 0044 0532 0130 00 BIC"),
     ("iban", "IBAN DE89 3704 0044 0532 0130 00"),
@@ -75,6 +95,12 @@ LEFT = [
     "a sum of 4111111111111111.50",
     "password: required, at least twelve letters",
     "what is the password?",
+    "OLDPWD=/srv/app1",
+    "Authorization: Bearer <token>",
+    '{"phone": null, "id": 15932101785}',
+    "hotel order 15932101785",
+    "ids: 15932101785, 15932101786",
+    '{\\"order\\": \\"15932101785\\"}',
     "see https://example.com:8080/a@b",
 ]
 
@@ -97,6 +123,27 @@ def test_what_only_looks_like_it_stays(text):
 def test_of_a_named_secret_only_the_value_is_removed():
     text = "password: hunter2-Tr0ub4dor, postgres://u:pa55word@h/db"
     assert "password: [secret removed], postgres://u:[secret removed]@h/db" == Redaction(KINDS).text(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("password: " + "aB3x" * 75 + " end", "password: [secret removed] end"),
+        ("postgres://u:p@ss1@h/db", "postgres://u:[secret removed]@h/db"),
+        ("postgres://u:" + "a1" * 300 + "@h/db", "postgres://u:[secret removed]@h/db"),
+        ('"a://u:p1@h","mail":"x@y"', '"a://u:[secret removed]@h","mail":"x@y"'),
+        (
+            r'{"body": "{\"password\": \"hunter2x\", \"n\": 1}"}',
+            r'{"body": "{\"password\": \"[secret removed]\", \"n\": 1}"}',
+        ),
+        ("Authorization: Bearer ab12.cd-34_ef==\nHost: h", "Authorization: Bearer [secret removed]\nHost: h"),
+        ("call 13812345678 order 15932101785", "call [phone removed] order 15932101785"),
+        ("Phone numbers: 13812345678, 13912345678", "Phone numbers: [phone removed], [phone removed]"),
+    ],
+)
+def test_a_secret_is_removed_to_its_end(text, left):
+    """And nothing behind it, so that JSON stays JSON."""
+    assert left == Redaction(KINDS).text(text)
 
 
 def test_ids_and_times_are_no_cards():

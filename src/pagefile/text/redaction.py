@@ -103,10 +103,16 @@ def _chinese_id(found: _Found) -> _Place:
 
 
 #: How far before a number the word is that says what else it counts or names.
-_NEAR = 48
+_NEAR = 64
+#: It excuses the number directly behind it; one in the plural, a list of such numbers.
 _SAYS_OTHER = re.compile(
-    r"(?i)(?:(?<![a-z])(?:rows?|lines?|ids?|no|nr|numbers?|orders?|tickets?|invoices?|cases?|issues?|records?|ref|references?|serial|seq|pages?|pid|offset|bytes|size|count|total|version|build)"
-    r"|#|[行第]|订单|单号|工单|编号|流水|序号|编码)[\s\"'#:：=号为是\d,，、;]{0,48}\Z"
+    r"(?i)(?:(?:(?<![a-z])(?P<label>(?:row|line|id|order|ticket|invoice|case|issue|record|reference|page)(?P<several>s)?|no|nr|numbers?|ref|serial|seq|pid|offset|bytes|size|count|total|version|build)"
+    r"|(?P<sign>#|[行第]|订单|单号|工单|编号|流水|序号|编码))[\s\"'\\#:：=号为是]{0,24})(?(several)(?:\d{11}[\s,，、;；]{1,3}){0,4})\Z"
+)
+#: What makes any of these the number of a person: "phone number", `contact_id`, 联系编号, "my number".
+_OF_A_PERSON = re.compile(
+    r"(?i)(?:phone|mobile|(?<![a-z])cell|(?<![a-z])tel|contact|whatsapp|wechat|手机|电话|联系|微信)[^\n\d,，;；。\]]{0,24}\Z"
+    r"|(?<![a-z])(?:my|his|her|your|our|their)\s{1,3}(?:numbers?|no)\Z"
 )
 _COUNTS = re.compile(
     r"(?i)\s?(?:[mnµ]?s|rows|lines|bytes|[kmg]i?b|tokens|records|entries|items|users|行|条|字节|毫秒)(?![a-z])"
@@ -116,8 +122,12 @@ _COUNTS = re.compile(
 def _mobile(found: _Found) -> _Place:
     """Eleven digits are a Chinese mobile number, unless the words beside them say that they are another."""
     text, (start, end) = found.string, found.span()
-    is_other = _SAYS_OTHER.search(text[max(0, start - _NEAR) : start]) or _COUNTS.match(text, end)
-    return _NOTHING if is_other else (start, end)
+    before = text[max(0, start - _NEAR) : start]
+    label = _SAYS_OTHER.search(before)
+    is_other = label is not None and not _OF_A_PERSON.search(
+        before[: max(label.end("label"), label.end("sign"))]
+    )
+    return _NOTHING if is_other or _COUNTS.match(text, end) else (start, end)
 
 
 def _phone(found: _Found) -> _Place:
@@ -133,6 +143,8 @@ class _Rule:
     place: Callable[[_Found], _Place] = _whole
 
 
+#: Between a name and its value; in JSON inside JSON, quotes are escaped.
+_IS = r"\\{0,7}[\"']?\s{0,3}[:：=]\s{0,3}\\{0,7}[\"']?"
 #: By kind, in the order in which they are applied: a card's digits are not a phone number any more.
 _RULES: Mapping[str, _Rule] = {
     "secret": _Rule(
@@ -144,9 +156,10 @@ _RULES: Mapping[str, _Rule] = {
             r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bAIza[\w-]{35}|\bhf_[A-Za-z0-9]{30,60}|\bpf_[\w-]{20,100}|\bya29\.[\w-]{20,300}"
             r"|\bLTAI[A-Za-z0-9]{12,24}\b"
             # The password of an address, and the value after a name: with a digit or a sign in it, or it may be a word.
-            r"|://[^\s/:@]{0,64}:(?P<password>[^\s/@]{1,200})@"
-            r"|(?i:\b(?:password|passwd|passphrase|pwd|(?:api|access|secret|private)[ _-]?key|(?:access|auth|client)[ _-]?(?:token|secret))\b"
-            r"|密码|口令|密钥)[\"']?\s{0,3}[:：=]\s{0,3}[\"']?(?=[^\s\"',;，；]{0,63}[\d!@#$%^&*])(?P<value>[^\s\"',;，；]{6,200})"
+            r"|://[^\s/:@]{0,64}:(?P<password>[^\s/@]{1,2000}(?:@[^\s/@\"'<>,;]{1,200}){0,8})@"
+            r"|(?:(?i:(?:password|passwd|passphrase|(?<![a-z0-9])pwd|(?:api|access|secret|private)[ _-]?key|(?:access|auth|client)[ _-]?(?:token|secret))\b)"
+            rf"|密码|口令|密钥){_IS}(?=[^\s\"',;，；]{{0,63}}[\d!@#$%^&*])(?P<value>(?:[^\s\"',;，；\\]|\\(?!\\{{0,7}}[\"'])){{6,20000}})"
+            rf"|(?:(?i:authorization){_IS}(?i:bearer|basic|token)|\bBearer)\s{{1,3}}(?=[\w.~+/=-]{{0,63}}\d|[\w.~+/=-]{{16}})(?P<token>[\w.~+/=-]{{6,20000}})"
         ),
         _value,
     ),
