@@ -28,7 +28,7 @@ from pagefile.service.app import create_app
 from pagefile.service.auth import FOR_EVERYBODY, is_public
 from pagefile.service.problems import OTHER, Kind
 from pagefile.settings import Settings, model
-from pagefile.settings.model import Limit
+from pagefile.settings.model import Limit, Secret
 from pagefile.verbs import Verb
 
 ROOT = Path(__file__).parents[1]
@@ -139,6 +139,8 @@ def type_of(annotation: Any) -> str:
     words: dict[Any, str] = {bool: "true or false", int: "whole number", float: "number", str: "text"}
     if get_origin(annotation) is Annotated:
         base, limit = get_args(annotation)
+        if isinstance(limit, Secret):
+            return f"{type_of(base)}, at least {limit.least} characters"
         return f"{words[base]}{_bounds(limit)}" if isinstance(limit, Limit) else "time zone"
     if get_origin(annotation) is Literal:
         return " or ".join(f'`"{choice}"`' for choice in get_args(annotation))

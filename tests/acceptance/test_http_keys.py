@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from pagefile import Memory, SettingsError
-from pagefile.errors import StoreUnavailableError
+from pagefile.errors import StoreCorruptError, StoreFullError, StoreUnavailableError
 from pagefile.integrations.prometheus import PrometheusMeter
 from pagefile.records import ApiKey, Scope
 from pagefile.service.app import create_app
@@ -372,6 +372,8 @@ async def test_metrics_are_read_while_the_database_is_down(monkeypatch):
         wrong = {"Authorization": f"{bearer['Authorization'][:-3]}abc"}
         check(await client.get("/metrics", headers=wrong), 401, "unauthorized")
         check(await client.get("/metrics", headers=late), 503, "store-unavailable")
+        monkeypatch.setattr("pagefile.service.known_keys.REMEMBERED_S", -1.0)
+        check(await client.get("/metrics"), 503, "store-unavailable")
         check(await client.get("/v1/memory/conversations"), 503, "store-unavailable")
 
 
@@ -406,8 +408,20 @@ async def test_keys_are_known_for_some_minutes():
     time = 601.0
     with pytest.raises(StoreUnavailableError, match="10 minutes"):
         await known.find_in_outage(store.keys, "good")
-    key, _ = await known.find_in_outage(store.keys, "good", for_s=None)
-    assert "good" == key.id
+
+
+@pytest.mark.parametrize("error", [StoreUnavailableError(), StoreCorruptError(), StoreFullError()])
+async def test_a_database_that_tells_of_no_key_is_an_outage(error):
+    """Whatever keeps it from telling."""
+    store = FlakyStore(InMemoryStore(FakeClock()))
+    await store.keys.add(ApiKey("good", "good", Scope(), "00", FakeClock().now()))
+    known = KnownKeys()
+    await known.find(store.keys, "good")
+    store.fail(["keys.get"], error=error)
+    key, is_new = await known.find_in_outage(store.keys, "good")
+    assert ("good", False) == (key.id, is_new)
+    with pytest.raises(StoreUnavailableError, match="cannot be checked"):
+        await known.find(store.keys, "good")
 
 
 async def test_a_dead_session_cache_shows_in_the_metrics():

@@ -95,12 +95,12 @@ async def test_a_line_for_every_request(capsys, kind):
 @pytest.mark.usefixtures("unchanged")
 async def test_a_refused_request_names_its_route(capsys):
     """In the log, whose id the answer has, and in the metrics, which count every status."""
-    service = ServiceSettings(logs="json", require_keys=True, metrics_key="prometheus")
+    service = ServiceSettings(logs="json", require_keys=True, metrics_key="only-for-prometheus")
     logs.write_logs(service)
     async with serving(Settings(url="memory://", service=service)) as client:
         refused = await client.post("/v1/turns", json=SAID)
         await client.get("/nowhere")
-        metrics = (await client.get("/metrics", headers={"Authorization": "Bearer prometheus"})).text
+        metrics = (await client.get("/metrics", headers={"Authorization": "Bearer only-for-prometheus"})).text
     first, second, _ = map(json.loads, capsys.readouterr().err.splitlines())
     assert ("/v1/turns", 401, refused.headers["x-pagefile-request"]) == (
         first["route"],

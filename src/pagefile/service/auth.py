@@ -16,7 +16,7 @@ from inspect import iscoroutinefunction
 from math import ceil
 from secrets import compare_digest
 from time import monotonic
-from typing import Any, TypeVar, cast, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_type_hints
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.routing import APIRoute, iter_route_contexts
@@ -37,7 +37,6 @@ from pagefile.errors import (
 )
 from pagefile.inspector import urls
 from pagefile.service.exposure import requires_keys
-from pagefile.service.known_keys import REMEMBERED_S, KnownKeys
 from pagefile.service.problems import refused
 from pagefile.service.vendor_paths import FACES, is_vendors, may_have_foreign_keys
 from pagefile.settings import ServiceSettings
@@ -45,6 +44,9 @@ from pagefile.stores.key_secrets import is_key, presented
 from pagefile.text.json_size import MAX_VALUES, THREAD_FROM_BYTES, has_many_values
 from pagefile.tiers.base import off_loop
 from pagefile.tiers.fair_pool import working_for
+
+if TYPE_CHECKING:
+    from pagefile.service.known_keys import KnownKeys
 
 logger = logging.getLogger("pagefile.service")
 
@@ -141,7 +143,7 @@ class AuthMiddleware:
             await self._app(scope, receive, send)
 
     def _opens_metrics(self, shown: str) -> bool:
-        return self._metrics_key is not None and compare_digest(shown.encode(), self._metrics_key.encode())
+        return bool(self._metrics_key) and compare_digest(shown.encode(), self._metrics_key.encode())
 
     async def _admitted(self, scope: Scope) -> Principal:
         shown, public = _presented_key(Headers(scope=scope), scope["path"]), is_public(scope["path"])
@@ -222,8 +224,7 @@ async def _holder(app: FastAPI, shown: str, path: str) -> Principal:
     known, key, is_new = cast("KnownKeys", app.state.known_keys), None, False
     if asked is not None and (path == METRICS or is_vendors(path)):
         # Metrics are read, and models answer, while the database is down, too.
-        for_s = None if path == METRICS else REMEMBERED_S
-        key, is_new = await known.find_in_outage(keys, asked.id, for_s=for_s)
+        key, is_new = await known.find_in_outage(keys, asked.id)
     elif asked is not None:
         key, is_new = await known.find(keys, asked.id), True
     if asked is None or not asked.is_for(key) or key is None or not key.usable_at(now):

@@ -1,7 +1,8 @@
-"""Keys that were good when the database last answered: an outage of it must cost memory, and neither answers nor the metrics.
+"""Keys that were good when this process last looked them up: an outage of the database must cost memory, and neither answers nor the metrics.
 
-Such a key opens the metrics, and for some minutes the gateway, which then has no memory to give. Nothing else: what is stored is
-out of reach anyway. A key that was revoked during the outage is found out when the database is back, or when the minutes are over.
+Such a key opens the metrics and the gateway for some minutes, and the gateway has no memory to give then. Nothing else: what is stored
+is out of reach anyway. A key that was revoked since then, before the outage or during it, is found out when the database is back, or when
+the minutes are over.
 """
 
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from time import monotonic
 
 import anyio
 
-from pagefile.errors import StoreUnavailableError
+from pagefile.errors import StoreError, StoreUnavailableError
 from pagefile.lru import Lru
 from pagefile.ports import KeyStore
 from pagefile.records import ApiKey
@@ -21,7 +22,7 @@ _STORE_S = 2.0
 _MOST = 10_000
 UNCHECKED = (
     "The database does not answer, so this key cannot be checked: try again in a moment. Until then, only keys that were used in the last "
-    f"{REMEMBERED_S / 60:.0f} minutes open the gateway, without memory."
+    f"{REMEMBERED_S / 60:.0f} minutes open the metrics and, without memory, the gateway."
 )
 
 
@@ -35,7 +36,8 @@ class KnownKeys:
         """The key as the database has it, which is then known."""
         try:
             key = await keys.get(key_id)
-        except StoreUnavailableError as error:
+        except StoreError as error:
+            # A disk that is full or a file that is damaged tells of no key, either.
             raise StoreUnavailableError(UNCHECKED) from error
         if key is None:
             self._known.pop(key_id, None)
@@ -43,15 +45,13 @@ class KnownKeys:
             self._known[key_id] = key, self._now()
         return key
 
-    async def find_in_outage(
-        self, keys: KeyStore, key_id: str, *, for_s: float | None = REMEMBERED_S
-    ) -> tuple[ApiKey | None, bool]:
-        """The same, or the key as it last was, for so many seconds (None: as long as there is no other); and whether the database was asked."""
+    async def find_in_outage(self, keys: KeyStore, key_id: str) -> tuple[ApiKey | None, bool]:
+        """The same, or the key as it was some minutes ago; and whether the database was asked."""
         try:
             with anyio.fail_after(_STORE_S):
                 return await self.find(keys, key_id), True
-        except (StoreUnavailableError, TimeoutError) as error:
+        except (StoreError, TimeoutError) as error:
             key, at = self._known.get(key_id, (None, 0.0))
-            if key is None or (for_s is not None and self._now() - at > for_s):
+            if key is None or self._now() - at > REMEMBERED_S:
                 raise StoreUnavailableError(UNCHECKED) from error
             return key, False

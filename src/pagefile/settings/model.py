@@ -77,6 +77,19 @@ class Timezone:
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A secret that the operator chooses; what is wrong with it is said without it."""
+
+    least: int
+
+    def problem(self, value: object) -> str | None:
+        """What is wrong with a value; None if it is valid."""
+        if value is None or (isinstance(value, str) and len(value.strip()) >= self.least):
+            return None
+        return f"must be text of at least {self.least} characters, such as what `openssl rand -hex 32` prints"
+
+
 class _Checked:
     """Refuses invalid values when it is created."""
 
@@ -246,7 +259,7 @@ class ModelSettings(_Checked, prefix="model."):
     #: The endpoint, such as "http://127.0.0.1:11434/v1"; by default OpenAI's.
     base_url: str | None = None
     #: Never printed and never logged.
-    api_key: str | None = None
+    api_key: str | None = field(default=None, repr=False)
     #: How long to wait for an answer, in seconds.
     timeout_s: Weight = 60.0
 
@@ -263,7 +276,7 @@ class EmbedderSettings(_Checked, prefix="embedder."):
     #: The endpoint of that model; by default OpenAI's.
     base_url: str | None = None
     #: Never printed and never logged.
-    api_key: str | None = None
+    api_key: str | None = field(default=None, repr=False)
     #: How long to wait for vectors, in seconds; after that, recall uses words only.
     timeout_s: Annotated[float, Limit(above=True)] = 10.0
     #: How long a window waits for the vector of its question, in seconds; after that, it contains what was found by
@@ -288,7 +301,7 @@ class ChatSettings(_Checked, prefix="chat."):
     #: What searches the knowledge base: likewise a URL or a Python object. Its results are added to the prompt.
     retriever: str | None = None
     #: Sent to both as a bearer token. Never printed and never logged.
-    api_key: str | None = None
+    api_key: str | None = field(default=None, repr=False)
     #: How long to wait for each of them, in seconds; after that the question is answered without it.
     timeout_s: Annotated[float, Limit(above=True)] = 10.0
     #: The maximum number of tokens for results of the knowledge base; at most a quarter of the window.
@@ -306,12 +319,12 @@ class GatewaySettings(_Checked, prefix="gateway."):
     #: are not served.
     openai_url: str | None = None
     #: Sent there instead of the client's own key. Never printed and never logged.
-    openai_api_key: str | None = None
+    openai_api_key: str | None = field(default=None, repr=False)
     #: Where requests in Anthropic's protocol are sent, such as "https://api.anthropic.com"; if not set, this protocol
     #: is not served.
     anthropic_url: str | None = None
     #: Sent there instead of the client's own key. Never printed and never logged.
-    anthropic_api_key: str | None = None
+    anthropic_api_key: str | None = field(default=None, repr=False)
     #: "on": requests get a window; "record": they are recorded and passed on unchanged; "off": they are passed on only.
     #: A request can choose less with the header `x-pagefile-mode`.
     mode: Literal["on", "record", "off"] = "on"
@@ -385,7 +398,7 @@ class ServiceSettings(_Checked, prefix="service."):
     #: True: a key is required (`pagefile keys add`). Always so if other machines can reach the service.
     require_keys: bool = False
     #: A key that opens `/metrics` and nothing else, for Prometheus. Never printed and never logged.
-    metrics_key: str | None = None
+    metrics_key: Annotated[str | None, Secret(least=16)] = field(default=None, repr=False)
     #: How many requests each key may make per minute, counted by each worker separately; 0 is no limit.
     requests_per_minute: Count = 0
     #: More host names that the service answers to, such as "memory.example.com, 10.0.0.7"; "*" for any, if
@@ -507,6 +520,8 @@ def problem(annotation: Any, value: object) -> str | None:
     """What is wrong with a value for a setting of this type; None if it is valid."""
     if get_origin(annotation) is Annotated:
         base, limit = get_args(annotation)
+        if isinstance(limit, Secret):
+            return limit.problem(value)
         return problem(base, value) or limit.problem(value)
     if get_origin(annotation) is Literal:
         allowed = get_args(annotation)

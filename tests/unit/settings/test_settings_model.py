@@ -2,12 +2,13 @@
 
 from dataclasses import fields, is_dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pagefile.errors import SettingsError
 from pagefile.settings import ArchiveSettings, FactSettings, ServiceSettings, Settings
-from pagefile.settings.model import database_url, known_settings
+from pagefile.settings.model import database_url, known_settings, replaced
 
 
 def test_the_defaults_are_those_of_the_documents():
@@ -55,6 +56,25 @@ def test_a_value_that_cannot_work_is_refused(wrong: dict[str, object], says: str
     with pytest.raises(SettingsError) as caught:
         Settings(**wrong)  # pyright: ignore[reportArgumentType]
     assert says == str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["", " " * 16, "short", "fifteen-letters", 1234567890123456])
+def test_a_key_that_can_be_guessed_is_refused(key: Any):
+    """An empty one would open the metrics to everybody; the error does not quote it."""
+    says = "service.metrics_key must be text of at least 16 characters, such as what `openssl rand -hex 32` prints."
+    with pytest.raises(SettingsError) as caught:
+        ServiceSettings(metrics_key=key)
+    assert says == str(caught.value)
+
+
+def test_a_printed_setting_shows_no_key():
+    """Every setting that is called a key, in every section; a traceback may print them."""
+    secret = "not-to-be-shown-0123"
+    names = [name for name in known_settings() if name.endswith(("api_key", "metrics_key"))]
+    assert {"gateway.openai_api_key", "gateway.anthropic_api_key", "service.metrics_key"} < set(names)
+    settings = replaced(Settings(), dict.fromkeys(names, secret))
+    assert secret == settings.service.metrics_key
+    assert secret not in repr(settings)
 
 
 @pytest.mark.parametrize(
