@@ -393,6 +393,8 @@ def test_a_protocol_without_a_provider_names_its_setting(tmp_path):
     [
         ({"openai_url": "127.0.0.1:59000"}, "must begin with http:// or https://"),
         ({"anthropic_url": "https://"}, "must begin with http:// or https://"),
+        ({"openai_url": "ftp://u:secret@h"}, "gateway.openai_url is 'ftp://u:***@h': it must begin"),
+        ({"openai_url": "u:secret@h/v1"}, "gateway.openai_url is 'u:***@h/v1': it must begin"),
         ({"prices": "missing.toml"}, "missing.toml"),
     ],
 )

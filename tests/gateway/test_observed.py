@@ -108,13 +108,17 @@ def test_a_page_of_another_site_cannot_spend_tokens(tmp_path):
         assert [] == here.upstream.requests
 
 
-def test_a_provider_that_is_not_there(tmp_path):
-    """The answer is an error in the providers' words, and the turn waits to be asked again."""
-    with behind(echo, tmp_path, gateway={"openai_url": "http://127.0.0.1:9/v1"}) as here:
+def test_a_provider_that_is_not_there(tmp_path, caplog):
+    """The answer is an error in the providers' words, and the turn waits to be asked again. Where it should be, only the log says."""
+    with behind(echo, tmp_path, gateway={"openai_url": "http://u:secret@127.0.0.1:9/v1"}) as here:
         answer = httpx.post(f"{here.url}/v1/chat/completions", json=BODY)
         assert (502, "upstream_unreachable") == (answer.status_code, answer.json()["error"]["code"])
-        told = "The provider cannot be reached (gateway.openai_url is http://127.0.0.1:9/v1)."
+        told = "The provider cannot be reached: look at gateway.openai_url."
         assert told == answer.json()["error"]["message"]
+        lines = [record.getMessage() for record in caplog.records if record.name == "pagefile.service"]
+        assert [
+            "a provider failed: ConnectError (gateway.openai_url is http://u:***@127.0.0.1:9/v1)"
+        ] == lines
         assert [["open"]] == [[turn[2] for turn in talk] for talk in here.talks()]
 
 
@@ -134,6 +138,25 @@ def test_a_provider_that_falls_silent_is_an_error_for_the_client(tmp_path):
                     model="claude-x", max_tokens=9, messages=QUESTION, stream=True
                 )
             )
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "told"),
+    [
+        (httpx.PoolTimeout(""), 504, "No connection to the provider became free in 5 s (gateway.timeout_s)."),
+        (httpx.WriteTimeout(""), 504, "The provider took nothing for 5 s (gateway.timeout_s)."),
+        (httpx.ReadTimeout(""), 504, "The provider sent nothing for 5 s (gateway.timeout_s)."),
+        (httpx.ConnectTimeout(""), 504, "The provider cannot be reached: look at gateway.openai_url."),
+    ],
+)
+def test_each_way_to_wait_has_words_of_its_own(tmp_path, monkeypatch, error, status, told):
+    def failing(*_, **__):
+        raise error
+
+    with behind(echo, tmp_path, gateway={"timeout_s": 5.0}) as here:
+        monkeypatch.setattr(httpx.AsyncClient, "stream", failing)
+        answer = httpx.post(f"{here.url}/v1/chat/completions", json=BODY)
+        assert (status, told) == (answer.status_code, answer.json()["error"]["message"])
 
 
 def test_what_fails_is_said_in_words(tmp_path):

@@ -172,9 +172,7 @@ class _Carried:
             try:
                 await (self._pass(raw, send) if call is None else self._carry(call, send))
             except httpx.HTTPError as error:
-                logger.warning(
-                    "a provider %s: %s", "broke off" if self.began else "failed", type(error).__name__
-                )
+                self._log(error)
                 await (
                     self._broken(call, self._words(error), send) if self.began else self._failed(error, send)
                 )
@@ -310,13 +308,26 @@ class _Carried:
         ]
         await send({"type": "http.response.start", "status": status, "headers": raw})
 
+    def _log(self, error: httpx.HTTPError) -> None:
+        kind = type(error).__name__
+        if self.began:
+            logger.warning("a provider broke off: %s", kind)
+        else:
+            where = f"{self.target.setting} is {shown(self.target.base)}"
+            logger.warning("a provider failed: %s (%s)", kind, where)
+
     def _words(self, error: httpx.HTTPError) -> str:
-        """What went wrong, for people who know the settings and not httpx."""
+        """What went wrong, for people who know the settings and not httpx. Any caller may read it: an address is none of their business."""
+        waited = f"{self.upstream.settings.timeout_s:g} s (gateway.timeout_s)"
         match error:
             case httpx.ConnectTimeout() | httpx.ConnectError() | httpx.UnsupportedProtocol():
-                return f"The provider cannot be reached ({self.target.setting} is {shown(self.target.base)})."
+                return f"The provider cannot be reached: look at {self.target.setting}."
+            case httpx.PoolTimeout():
+                return f"No connection to the provider became free in {waited}."
+            case httpx.WriteTimeout():
+                return f"The provider took nothing for {waited}."
             case httpx.TimeoutException():
-                return f"The provider sent nothing for {self.upstream.settings.timeout_s:g} s (gateway.timeout_s)."
+                return f"The provider sent nothing for {waited}."
             case httpx.RemoteProtocolError() | httpx.ReadError() if self.began:
                 return "The provider broke off its answer."
             case httpx.RemoteProtocolError() | httpx.ReadError():

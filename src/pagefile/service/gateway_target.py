@@ -12,6 +12,7 @@ from pagefile.errors import SettingsError
 from pagefile.gateway import identity
 from pagefile.gateway.prices import read_prices
 from pagefile.settings import GatewaySettings
+from pagefile.settings.sources import shown
 from pagefile.stores.key_secrets import is_key
 
 #: Hop-by-hop headers, those that a proxy writes itself, and cookies: they are this host's, and the inspector's is a key.
@@ -115,5 +116,6 @@ def check_gateway(settings: GatewaySettings) -> None:
     """Refuse addresses that cannot be called, and a price table that cannot be read, before the service starts."""
     for name, url in (("openai_url", settings.openai_url), ("anthropic_url", settings.anthropic_url)):
         if url is not None and (urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).hostname):
-            raise SettingsError(f"gateway.{name} is {url!r}: it must begin with http:// or https://.")
+            masked = shown(url) if "://" in url else str(shown(f"://{url}")).removeprefix("://")
+            raise SettingsError(f"gateway.{name} is {masked!r}: it must begin with http:// or https://.")
     read_prices(settings.prices)
