@@ -72,6 +72,8 @@ READERS: dict[str, str] = {
     "schema.py::moment_from": FILES,
     "service/auth.py::_read": "tests/acceptance/test_http_keys.py",
     "service/exposure.py::is_loopback": FILES,
+    "service/gateway.py::_unreadable": "tests/gateway/test_keys.py",
+    "service/gateway_target.py::check_gateway": "tests/gateway/test_keys.py",
     "service/idempotency.py::_again": OWN,
     "service/idempotency.py::_named": "tests/acceptance/test_http_idempotency.py",
     "service/inspector_auth.py::form_of": "tests/acceptance/test_inspector.py",

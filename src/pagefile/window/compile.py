@@ -204,6 +204,10 @@ def compile_window(
             # Nothing else in the window covers those turns: the summary comes before single memories.
             left_out = [summary for summary in left_out if not packing.offer(summary)]
         _pack_by_value(packing, valued)
+        if reserve and packing.kept.keys().isdisjoint(one.id for one in valued):
+            # Not one of them fits with its frame: what was reserved belongs to the conversation.
+            given_up |= {one.id for one in valued}
+            continue
         for summary in left_out:
             packing.offer(summary)
         compiled = _assemble(packing, ordered, layout)
