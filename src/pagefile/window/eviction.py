@@ -255,7 +255,9 @@ class Evictions:
         """Older results become one line each; passages of them that the last steps refer to follow the line of the last result."""
         for result, _ in older:
             self.out[result.key] = PagedOut(result.note, result.note_tokens, (), self.steps)
-        last = next((result for result, _ in reversed(older) if not result.is_own), None)
+        # The line of a result that is only named is not shown.
+        lines = (one for one, _ in reversed(older) if not one.is_own and one.key[:2] not in self.named)
+        last = next(lines, None)
         if last is None:
             return
         wanted = interest(item.text for item in reversed(self.items) if is_speech(item))

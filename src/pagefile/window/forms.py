@@ -101,7 +101,9 @@ class Leaving:
         for n in numbers:
             message, note = layout[n], Said(self.speech[turn.id, n])
             saved += count(message.text) - count(note.text)
-            layout[n] = replace(message, parts=(note, *(p for p in message.parts if not isinstance(p, Said))))
+            kept = (note, *(part for part in message.parts if not isinstance(part, Said)))
+            # How it was given names its parts by number.
+            layout[n] = replace(message, parts=kept, given=None)
         return replace(turn, layout=tuple(layout), tokens=turn.tokens - saved)
 
     @property

@@ -7,6 +7,9 @@ import pytest
 
 from pagefile import Memory, Settings
 from pagefile.settings import ArchiveSettings, FactSettings
+from pagefile.shapes.renderer import given_back
+from pagefile.window.forms import Leaving
+from pagefile.window.wording import WORDINGS
 
 pytestmark = pytest.mark.anyio
 
@@ -156,3 +159,23 @@ async def test_another_process_sees_the_same_window_when_calls_are_only_named(tm
             first = (await chat.context()).messages
     async with Memory.open(url, settings=CHOSEN) as memory:
         assert first == (await memory.conversation("c", user_id="u").context(turn=turn)).messages
+
+
+async def test_a_message_of_several_texts_leaves_as_one_line():
+    """Also where it is given back as it came: a provider refuses a block without a text."""
+    async with Memory.open("memory://", settings=CHOSEN) as memory:
+        chat = memory.conversation("c", user_id="u")
+        texts = [report(0), "Second part."]
+        content = [{"type": "text", "text": text, "citations": None} for text in texts]
+        content.append({"type": "tool_use", "id": "t", "name": "look", "input": {}})
+        answer = {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": "t", "content": "Seen."}],
+        }
+        said = [{"role": "assistant", "content": content}, answer]
+        turn = await chat.extend(await chat.begin("Write about the harbour."), said)
+    leaving = Leaving({}, speech={(turn.id, 1): "What it said left."})
+    short = leaving.shortened(turn, len, WORDINGS["en"])
+    message = given_back(short.messages, short.steps, {})[1]
+    assert ["What it said left."] == [one["text"] for one in message["content"] if one["type"] == "text"]
+    assert ["look"] == [one["name"] for one in message["content"] if one["type"] == "tool_use"]

@@ -143,3 +143,22 @@ def test_the_sources_that_results_name_stay_in_view():
         fold.advance([Said(f"module_{n}", 2), filler(n)])
     assert ("t", 0, "") in fold.out
     assert any(source in shown.text for shown in fold.out.values())
+
+
+def test_no_passages_follow_a_line_that_is_not_shown():
+    """Where calls take all the room, results are only named: nothing is gathered behind their lines, and nothing is counted for it."""
+    fold, gathered = Evictions(4000, 3000, 0.6, "Passages:", lambda text: max(1, len(text) // 4)), 0
+    for n in range(60):
+        if n < 6:
+            fold.advance([Said(f"look for the budget of project Alpha {n}", 60, ("t", n))])
+            text = "\n".join(f"project Alpha budget line {n}-{i} is {i * 37} euros" for i in range(40))
+            fold.advance([Pageable(("t", n, ""), text, len(text) // 4, f"note{n}", 3, f"title{n}")])
+        else:
+            fold.advance([Said("write budget of project Alpha", 110, ("t", n))])
+            fold.advance([Said("", 5, ("t", n), "- write: x")])
+        behind = {key for key, out in fold.out.items() if "Passages:" in out.text}
+        assert set() == {key for key in behind if key[:2] in fold.named}
+        gathered += bool(behind)
+    assert gathered
+    assert {("t", n) for n in range(6)} <= fold.named.keys()
+    assert 0 == fold.pageable
