@@ -638,3 +638,18 @@ async def test_replaying_with_another_threshold_keeps_the_language():
         again = await chat.replay(window.id, archive__threshold=1_000)
         assert "archived tool result" in ours(again.after)
         assert [] == EN.foreign(ours(again.after))
+
+
+async def test_a_store_that_does_not_list_conversations_ends_no_window(memory, monkeypatch):
+    """Only what the user speaks elsewhere is not known then."""
+    await memory.conversation("before", user_id="ada").record(ZH.first, ZH.reply)
+    memory.engine.languages._usual.clear()
+    asked = []
+
+    async def failing(query):
+        asked.append(query)
+        raise StoreUnavailableError
+
+    monkeypatch.setattr(memory.engine.store.reader, "heads", failing)
+    assert "en" == (await memory.conversation("new", user_id="ada").context("hi")).language
+    assert asked

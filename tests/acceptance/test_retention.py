@@ -147,3 +147,19 @@ def test_retention_can_be_seen_to_work(two_tenants):
     assert (30, ["email"]) == (after["days"], after["redacted"])
     shown = pagefile("show", "--tenant", "clinic")
     assert ("busy" in shown.out, "old" in shown.out) == (True, False)
+
+
+async def test_a_conversation_that_is_written_again_loses_its_old_turns(tmp_path):
+    """It was erased as a whole, and its places in the log are counted from the beginning again."""
+    clock = FakeClock()
+    async with Memory.open(f"sqlite:///{tmp_path}/a.db", settings=settings(tmp_path), clock=clock) as memory:
+        chat = memory.conversation("c", user_id="u")
+        for number in (5, 2):
+            for _ in range(number):
+                await chat.record("old words", "old answer")
+            clock.set(clock.now() + timedelta(days=40))
+            await chat.record("new words", "new answer")
+            await swept(memory)
+            said = [turn.user for turn in await chat.turns() if not turn.erased]
+            assert ["new words"] == said
+            await memory.forget(conversation_id="c")

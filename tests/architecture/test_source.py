@@ -32,6 +32,8 @@ BROAD_EXCEPTS: dict[str, str] = {
     "service/chat_turn.py::ChatRun.run": "half an answer is out already: it logs where, and the stream ends with a problem",
     "service/request_guard.py::ErrorMiddleware.__call__": "the service's last handler: it logs and answers with a problem document",
     "stores/sqlite/lanes.py::_Job.run": "whatever a job raises belongs to the one who asked; the thread must live",
+    "stores/sqlite/lanes.py::Writer._do_late": "whatever a rewriting raises, nobody waits for it, and without this thread all later writes would wait for ever; it is logged and tried again",
+    "tiers/loading.py::_import": "whatever an import raises would close the memory under whoever uses it; it is logged",
     "text/tokens.py::ExactCounter._in_halves": "pyo3's PanicException is a BaseException and cannot be imported",
     "text/tokens.py::tells_the_truth": "a broken tokenizer may raise anything; the next source is asked",
 }

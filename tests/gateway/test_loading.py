@@ -202,3 +202,16 @@ def test_an_error_is_named_and_not_quoted(monkeypatch):
     monkeypatch.setattr(Call, "prepare", fails)
     with wrapped("none") as (client, _, _):
         assert "memory failed: OSError" == asked(client)["x-pagefile-bypassed"]
+
+
+async def test_what_an_import_raises_does_not_close_the_memory(monkeypatch, caplog):
+    def broken(_):
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr(loading, "terms", broken)
+    async with Memory.open(settings=Settings(url="memory://"), embedder="none") as memory:
+        memory.engine.loading.begin()
+        await until(lambda: "not loaded before them: RuntimeError" in caplog.text)
+        await memory.conversation("c").record("hello", "there")
+        assert ["hello"] == [turn.user for turn in await memory.conversation("c").turns()]
+    assert "secret" not in caplog.text

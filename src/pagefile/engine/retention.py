@@ -8,7 +8,7 @@ conversation. Erasing is what `memory.forget` does, so nothing is left that an e
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from time import monotonic
 
 from pagefile.engine.audit_log import AuditEntry, AuditLog, now_text
@@ -55,8 +55,10 @@ class Retention(Tier):
     clock: Clock
     erase: Erase
     audit: AuditLog | None = None
-    #: Up to which place of the log all turns of a conversation are erased.
-    _bare: Lru[Scope, int] = field(default_factory=lambda: Lru[Scope, int](_MOST_CONVERSATIONS))
+    #: Up to which place of the log all turns of a conversation are erased. One that was erased and is written again begins anew.
+    _bare: Lru[tuple[Scope, datetime], int] = field(
+        default_factory=lambda: Lru[tuple[Scope, datetime], int](_MOST_CONVERSATIONS)
+    )
 
     async def maintain_all(self, backlog: Backlog) -> None:
         if backlog.sweep:
@@ -113,7 +115,8 @@ class Retention(Tier):
             yield None
             return
         scope = heads[0].scope
-        bare, place = sweeping, self._bare.get(scope, 0)
+        written = scope, heads[0].created
+        bare, place = sweeping, self._bare.get(written, 0)
         while entries := await self.store.reader.entries(EntryQuery(scope, after_seq=place, limit=_SLICE)):
             for entry in entries:
                 if entry.created >= before or entry.seq is None:
@@ -126,7 +129,7 @@ class Retention(Tier):
                         yield entry.id
                 place = entry.seq
                 if bare:
-                    self._bare[scope] = place
+                    self._bare[written] = place
 
     async def _erased(self, scope: Scope, pause: Pause, **part: str) -> int:
         """Whether there was something to erase. Then others write for as long as it took."""

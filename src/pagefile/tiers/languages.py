@@ -7,7 +7,7 @@ are covered by a checkpoint. While they say no more than "hi", the instructions,
 
 import re
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import cast
 
 from pagefile.errors import StoreError
@@ -164,11 +164,13 @@ class Languages:
         owner = _owner(head.scope)
         if owner.user is None or owner in self._usual:
             return self._usual.get(owner)
-        for other in await self._reader.heads(ConversationQuery(owner, limit=_OTHERS)):
-            first = () if other.scope == head.scope else await self._first(other)
-            if (found := spoken_language([turn.user for turn in first if turn.user])) is not None:
-                self._usual[owner] = found
-                return found
+        # A window does without, while the store does not answer.
+        with suppress(StoreError):
+            for other in await self._reader.heads(ConversationQuery(owner, limit=_OTHERS)):
+                first = () if other.scope == head.scope else await self._first(other)
+                if (found := spoken_language([turn.user for turn in first if turn.user])) is not None:
+                    self._usual[owner] = found
+                    return found
         return None
 
     def _guessed(self, scope: Scope, current: str | None, instructions: str | None) -> Language:

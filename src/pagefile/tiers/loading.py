@@ -4,6 +4,7 @@ On a busy machine it takes longer than a request may wait for memory. So that ti
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import date
@@ -14,6 +15,8 @@ import anyio.to_thread
 from pagefile.arrays import np
 from pagefile.text.times import periods
 from pagefile.text.words import terms
+
+logger = logging.getLogger("pagefile")
 
 #: How long requests wait, from the beginning of the loading.
 PATIENCE_S = 10.0
@@ -59,9 +62,14 @@ class Loading:
 
 
 def _import() -> None:
-    # Whoever needs what is missing says so.
-    with suppress(ImportError):
+    try:
         np.zeros(1)
         # The dictionary of Chinese words, and the patterns of times.
         terms("加载")
         periods("last week", date(2000, 1, 1))
+    except ImportError:
+        # Whoever needs what is missing says so.
+        pass
+    except Exception as error:
+        # Whatever an import may raise: it would close the memory under whoever uses it, for something that only saves time.
+        logger.warning("what the first windows need was not loaded before them: %s", type(error).__name__)
