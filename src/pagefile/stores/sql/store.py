@@ -1,9 +1,12 @@
 """The store of a SQL database: every port that needs nothing of its own."""
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
+
+from anyio import CancelScope
 
 from pagefile.ports import Clock, Part, Store
 from pagefile.records import ErasureReceipt, Scope, utc
@@ -16,6 +19,8 @@ from pagefile.stores.sql.pages import SqlMedia, SqlPageIndex, SqlPageKeeper, Sql
 from pagefile.stores.sql.plays import Play, Player
 from pagefile.stores.sql.sessions import SqlSessions
 from pagefile.stores.sql.tables import SqlCalls, SqlErasures, SqlKeys, SqlTerms, SqlWatermarks
+
+logger = logging.getLogger("pagefile")
 
 #: How many rows were erased, the position of the turn in the log, and which conversations were erased.
 Erased = tuple[dict[str, int], Places, tuple[str, ...]]
@@ -61,8 +66,11 @@ class SqlStore(Store, ABC):
         finally:
             _many.reset(token)
             if erased:
-                await self._player.write(_nothing, erases=True)
-                await self._left()
+                # Also where it was cancelled: the rows are erased, and the copies of them are not yet.
+                with CancelScope(shield=True):
+                    await self._player.write(_nothing, erases=True)
+                    for left in await self._left():
+                        logger.warning("after %d erasure(s) something may remain: %s", len(erased), left)
 
     async def erase(self, scope: Scope, part: Part | None = None) -> ErasureReceipt:
         counts, places, gone = await self._erased(scope, part)

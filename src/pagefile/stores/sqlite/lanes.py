@@ -9,6 +9,7 @@ shared its transaction are run again.
 """
 
 import asyncio
+import logging
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
@@ -23,15 +24,23 @@ import apsw
 
 from pagefile.errors import ClosedError, PagefileError
 from pagefile.lru import Lru
-from pagefile.stores.sqlite.driver import Connection, InterruptedStatementError, translating, wait_for_locks
+from pagefile.stores.sqlite.driver import (
+    BUSY_TIMEOUT_S,
+    Connection,
+    InterruptedStatementError,
+    translating,
+)
+from pagefile.stores.sqlite.write_ahead import RESTS, WriteAheadLog
 
 T = TypeVar("T")
+logger = logging.getLogger("pagefile")
 
 #: Keeps one commit, and the wait for it, short.
 _MOST_IN_A_GROUP = 256
-#: How long emptying the write-ahead log waits for readers, while no one can write; it is tried again after so many times as long.
-_TRUNCATE_TIMEOUT_S = 0.05
-_TRUNCATE_RESTS = 50
+#: How long the last emptying of the write-ahead log waits for readers.
+_LAST_EMPTYING_S = 1.0
+#: When what was put off and failed is tried again, at the earliest.
+_AGAIN_S = 60.0
 _OFTEN = 50
 #: A read that took less than this is done in place the next time. A window's turns take a quarter of a millisecond; the rest is
 #: for times when another thread holds the interpreter, which can take five.
@@ -121,9 +130,7 @@ class Writer(_Lane):
         self._now_and_then = now_and_then
         self._groups = 0
         self._connection = connection
-        #: Erased text may still be in the write-ahead log; when emptying it is tried next.
-        self._purge_owed = False
-        self._purge_at = 0.0
+        self._log = WriteAheadLog(connection)
         #: What was put off, and until when.
         self._later: tuple[float, Callable[[], None]] | None = None
         self._start([connection])
@@ -131,6 +138,15 @@ class Writer(_Lane):
     async def run(self, function: Callable[[Connection], T], *, purge: bool = False) -> T:
         """The function's result, once it is durable; `purge` empties the write-ahead log after it."""
         return cast("T", await self._run(_Job(function, purge=purge)))
+
+    @property
+    def owes_purge(self) -> bool:
+        """Whether erased text may still be in the write-ahead log."""
+        return self._log.is_owed
+
+    async def purge(self) -> bool:
+        """Empty the write-ahead log, waiting for readers as long as for locks; whether it is empty."""
+        return cast("bool", await self._run(_Job(lambda _: self._log.empty(BUSY_TIMEOUT_S), alone=True)))
 
     async def run_alone(self, function: Callable[[Connection], T]) -> T:
         """The result of an erasure that begins and ends its own transactions; all other writes wait for it."""
@@ -170,17 +186,26 @@ class Writer(_Lane):
         return self._queue.get()
 
     def _due(self) -> float | None:
-        times = [self._purge_at] if self._purge_owed else []
+        times = [self._log.tried_next] if self._log.is_owed else []
         return min(times + ([] if self._later is None else [self._later[0]]), default=None)
 
     def _catch_up(self, *, ending: bool = False) -> None:
         if self._later is not None and (ending or monotonic() >= self._later[0]):
-            _, work = self._later
-            self._later = None
+            self._do_late(self._later[1])
+        if self._log.is_owed:
+            self._log.empty(_LAST_EMPTYING_S if ending else None)
+
+    def _do_late(self, work: Callable[[], None]) -> None:
+        self._later, began = None, monotonic()
+        try:
+            self._check()
             work()
-            self._purge_owed = True
-        if self._purge_owed:
-            self._purge()
+            self._log.is_owed = True
+        except Exception as error:
+            # Whatever it is, without this thread every later write would wait for ever.
+            logger.warning("the file was not rewritten after an erasure, `--scrub` does it: %s", error)
+            ended = monotonic()
+            self._later = ended + max(_AGAIN_S, RESTS * (ended - began)), work
 
     def _settle(self, jobs: Sequence[_Job]) -> None:
         waiting: Sequence[_Job] = [job for job in jobs if not job.alone]
@@ -197,7 +222,7 @@ class Writer(_Lane):
             with self._lock:
                 self._running = {}
         if any(job.purge for job in jobs):
-            self._purge()
+            self._log.empty()
 
     def _transact(self, group: Sequence[_Job]) -> Sequence[_Job]:
         """Run a group in one transaction; returns those that must be run again."""
@@ -254,25 +279,6 @@ class Writer(_Lane):
     def _roll_back(self) -> None:
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
-
-    def _purge(self) -> None:
-        """Empty the write-ahead log, unless that was tried a moment ago: while it waits for readers, nobody can write."""
-        self._purge_owed, began = True, monotonic()
-        if began >= self._purge_at:
-            self._purge_owed = not self._truncated()
-            ended = monotonic()
-            self._purge_at = ended + _TRUNCATE_RESTS * (ended - began) if self._purge_owed else 0.0
-
-    def _truncated(self) -> bool:
-        connection = self._connection
-        wait_for_locks(connection, _TRUNCATE_TIMEOUT_S)
-        try:
-            busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
-        except apsw.Error:
-            return False
-        finally:
-            wait_for_locks(connection)
-        return busy == 0
 
 
 class Readers(_Lane):

@@ -1,15 +1,15 @@
 """A Pagefile database in one SQLite file."""
 
 import asyncio
-import logging
 from collections.abc import Sequence
 from functools import partial
+from math import ceil
 from time import monotonic
 from typing import Any
 
 import apsw
 
-from pagefile.errors import StoreError, StoreFullError, StoreUnavailableError
+from pagefile.errors import StoreFullError, StoreUnavailableError
 from pagefile.ports import Clock, Part, VectorIndex
 from pagefile.records import JsonObject, Scope
 from pagefile.stores.sql.auditor import SqlAuditor
@@ -24,8 +24,6 @@ from pagefile.stores.sqlite.player import ConnectionPlayer, SqlitePlayer, uncomp
 from pagefile.stores.sqlite.rewriting import RewriteBudget
 from pagefile.stores.sqlite.vectors import CACHE_BYTES, SqliteVectors
 
-logger = logging.getLogger("pagefile")
-
 #: Up to this size the file is rewritten after every erasure: other writers wait for about half a second.
 REWRITTEN_BYTES = 64 * 2**20
 #: What may remain in a larger one.
@@ -34,7 +32,9 @@ MOVED = (
     "`pagefile forget … --scrub` rewrites the file"
 )
 #: What remains for a while after many erasures.
-MOVED_YET = "copies of rows that SQLite moved: after so many erasures the file is rewritten within a minute"
+MOVED_YET = "copies of rows that SQLite moved: after so many erasures the file is rewritten in {seconds} s, or when it is closed"
+#: What remains of an erasure while somebody reads what was there before it.
+IN_LOG = "the write-ahead log, which cannot be emptied while another process reads: this is tried again until the database is closed"
 
 
 class ConnectionStore(SqlStore):
@@ -83,11 +83,15 @@ class SqliteStore(ConnectionStore):
     async def _left(self) -> Sequence[str]:
         """`secure_delete` overwrites the rows themselves, but not copies that page balancing has left elsewhere."""
         await super()._left()
+        moved = await self._moved()
+        return (*moved, IN_LOG) if self._writer.owes_purge else moved
+
+    async def _moved(self) -> tuple[str, ...]:
         if self._place.path.stat().st_size > REWRITTEN_BYTES:
             return (MOVED,)
         if (wait_s := self._budget.wait_s()) > 0:
-            self._writer.later(monotonic() + wait_s, self._rewrite_later)
-            return (MOVED_YET,)
+            self._writer.later(monotonic() + wait_s, self._rewrite_now)
+            return (MOVED_YET.format(seconds=ceil(wait_s)),)
         try:
             await self._rewrite()
         except (StoreFullError, StoreUnavailableError):
@@ -112,18 +116,15 @@ class SqliteStore(ConnectionStore):
             await asyncio.to_thread(self._reserve.keep)
 
     async def _rewrite(self) -> None:
-        await self._writer.run_alone(lambda _: self._budget.spend(partial(rewrite, self._place)))
+        await self._writer.run_alone(lambda _: self._rewrite_now())
 
-    def _rewrite_later(self) -> None:
+    def _rewrite_now(self) -> None:
         """In the writer's thread."""
-        try:
-            self._budget.spend(partial(rewrite, self._place))
-        except StoreError as error:
-            logger.warning("the file was not rewritten after an erasure, `--scrub` does it: %s", error)
+        self._budget.spend(partial(rewrite, self._place))
 
     async def scrub(self) -> Sequence[str]:
         await self._rewrite()
-        return ()
+        return () if await self._writer.purge() else (IN_LOG,)
 
     async def describe(self) -> JsonObject:
         self._watch.check()
