@@ -3,8 +3,8 @@
 import re
 from functools import cache
 
-from pagefile.text.corrections import CERTAIN, Statement, successions
-from pagefile.text.tables import filled, table
+from pagefile.text.corrections import CERTAIN, Statement, cue_pattern, successions, topic_pattern
+from pagefile.text.tables import table
 from pagefile.text.words import terms
 
 _TABLE = table("pagefile.text", "corrections")
@@ -39,7 +39,11 @@ def change_terms() -> tuple[str, ...]:
 
 def says_otherwise(old: str, new: str, answer: str = "") -> bool:
     """Whether a later statement (and what was answered to it) probably says that an earlier one no longer holds."""
-    shared = [name for name in _TABLE["topics"] if _topic(name).search(old) and _topic(name).search(new)]
+    shared = [
+        name
+        for name in _TABLE["topics"]
+        if topic_pattern(name).search(old) and topic_pattern(name).search(new)
+    ]
     others = {match.group().lower() for match in _OTHERS.finditer(new)}
     if not shared or not _changes(new) or not all(one in old.lower() for one in others):
         return False
@@ -52,15 +56,5 @@ def says_otherwise(old: str, new: str, answer: str = "") -> bool:
 
 
 def _changes(text: str) -> bool:
-    cues = (_BEGINS, *(_cue(name) for name in ("change", "end", "negation")))
+    cues = (_BEGINS, *(cue_pattern(name) for name in ("change", "end", "negation")))
     return any(cue.search(text) for cue in cues)
-
-
-@cache
-def _topic(name: str) -> re.Pattern[str]:
-    return re.compile(_TABLE["topics"][name])
-
-
-@cache
-def _cue(name: str) -> re.Pattern[str]:
-    return re.compile(filled(_TABLE["cues"][name], _TABLE["parts"]))

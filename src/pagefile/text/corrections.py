@@ -117,9 +117,9 @@ class _Read:
             frozenset(re.findall(r"(?=([\u4e00-\u9fff]{2}))", text)),
             {kind: frozenset(some) for kind, some in values.items()},
             {kind: frozenset(some) for kind, some in worked_out.items()},
-            {name: _pattern(name).search(text) is not None for name in _TABLE["cues"]},
-            _pattern("confirmed").search(answer) is not None,
-            names := frozenset(match.group() for match in _pattern("names").finditer(text)),
+            {name: cue_pattern(name).search(text) is not None for name in _TABLE["cues"]},
+            cue_pattern("confirmed").search(answer) is not None,
+            names := frozenset(match.group() for match in cue_pattern("names").finditer(text)),
             {sound: name for name in sorted(names) if len(sound := _sound(name)) >= _SOUNDS},
             frozenset(_marks(text)),
         )
@@ -143,7 +143,7 @@ def successions(
         for olds in compared.values()
         for old, new, chance in sorted(_without_rivals(olds))
         # Who somebody is and what they must not be given seldom changes.
-        if chance >= (LIKELY if _pattern("lasting").search(said[old].text) else POSSIBLE)
+        if chance >= (LIKELY if cue_pattern("lasting").search(said[old].text) else POSSIBLE)
     ]
 
 
@@ -164,7 +164,7 @@ def comparisons(
     read = [_Read.of(one.text, one.turn, one.answer) for one in said]
     turns: dict[int, list[int]] = {}
     for at, one in enumerate(said):
-        if not _pattern("question").search(one.text) or _is_granted(one):
+        if not cue_pattern("question").search(one.text) or _is_granted(one):
             turns.setdefault(one.turn, []).append(at)
     wanted = frozenset(paired.values())
     words = [frozenset[str]().union(*(read[at].subject for at in ats)) for ats in turns.values()]
@@ -348,7 +348,9 @@ def _sound(name: str) -> str:
 
 def _is_granted(one: Statement) -> bool:
     """Whether a question is a wish that is not refused: "Could I have black ones?" "Black, no extra cost." """
-    return _pattern("request").search(one.text) is not None and not _pattern("refused").search(one.answer)
+    return cue_pattern("request").search(one.text) is not None and not cue_pattern("refused").search(
+        one.answer
+    )
 
 
 def _size(number: str) -> float:
@@ -371,20 +373,20 @@ def may_go(text: str, chance: float) -> bool:
     Never if it says who somebody is or what they must not be given, or says two things of which one may still hold;
     and a correction itself only if that is almost sure.
     """
-    if chance < CERTAIN or _pattern("lasting").search(text):
+    if chance < CERTAIN or cue_pattern("lasting").search(text):
         return False
     if sum(bool(_subject(clause)) for clause in _CLAUSE.split(text)) > 1:
         return False
-    return chance >= SURE or not _pattern("change").search(text)
+    return chance >= SURE or not cue_pattern("change").search(text)
 
 
 def _subject(text: str) -> frozenset[str]:
     """What a text is about: its topics, and its words without values and without those that say nothing of it."""
-    topics = [f"@{name}" for name in _TABLE["topics"] if _topic(name).search(text)]
-    kin = [f"@{one}" for one in _pattern("kin").findall(text)]
+    topics = [f"@{name}" for name in _TABLE["topics"] if topic_pattern(name).search(text)]
+    kin = [f"@{one}" for one in cue_pattern("kin").findall(text)]
     for _, pattern in _kinds():
         text = pattern.sub(_named, text)
-    text = _pattern("empty").sub(" ", text)
+    text = cue_pattern("empty").sub(" ", text)
     words = (
         word[:_STEM]
         for word in terms(text, keep_stop_words_if_empty=False)
@@ -396,12 +398,12 @@ def _subject(text: str) -> frozenset[str]:
 
 
 def _marks(text: str) -> Iterator[str]:
-    for match in _pattern("which").finditer(text):
+    for match in cue_pattern("which").finditer(text):
         word = match.group()
         # A name, or the beginning of a sentence.
         if not word[0].isupper() or word.lower() not in STOP_WORDS | GENERAL_WORDS | ASKING_TERMS:
             yield word.lower()
-    yield from _pattern("kin").findall(text)
+    yield from cue_pattern("kin").findall(text)
 
 
 def _named(value: re.Match[str]) -> str:
@@ -420,7 +422,7 @@ def _values(text: str) -> Iterator[tuple[str, str]]:
             name = f"code:{re.match('[A-Z]+', match.group())}" if kind == "code" else kind
             if kind == "version":
                 name = f"version:{match['name'].lower()[:6]}"
-            unit = "" if unit in _NO_UNITS or _pattern("empty").fullmatch(unit) else _UNITS.get(unit, unit)
+            unit = "" if unit in _NO_UNITS or cue_pattern("empty").fullmatch(unit) else _UNITS.get(unit, unit)
             yield (f"{kind}:{unit}" if kind == "number" else name), value
             rest += text[end : match.start()] + " "
             end = match.end()
@@ -434,10 +436,12 @@ def _kinds() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 
 @cache
-def _topic(name: str) -> re.Pattern[str]:
+def topic_pattern(name: str) -> re.Pattern[str]:
+    """What a statement is about."""
     return re.compile(_TABLE["topics"][name])
 
 
 @cache
-def _pattern(name: str) -> re.Pattern[str]:
+def cue_pattern(name: str) -> re.Pattern[str]:
+    """A cue of the table."""
     return re.compile(filled(_TABLE["cues"].get(name) or _TABLE[name], _TABLE["parts"]))
